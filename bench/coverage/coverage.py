@@ -1,7 +1,8 @@
 """How often 95 % intervals hold: generated programs with known energies, on boards with different power sensors.
 
 usage: coverage.py make FOLDER [SEEDS] [FIRST]   write the recordings and their true energies; 30 seeds from 0 on
-       coverage.py score FOLDER                  report on each of them, and print a table
+       coverage.py score FOLDER                  report on each of them, and print a table; fails if of the fitted
+                                                 rows of good reports one is bad, or of a board too few hold
 Environment: JM, the joulemap command (build/joulemap). generator.py is not to be tuned.
 """
 
@@ -22,6 +23,7 @@ KINDS = ["periodic", "phases", "data", "rare", "short", "drift", "dvfs:2:2:1980,
 BOARDS = ["ring", "box25", "box100", "mean1s", "counter"]
 SECONDS = 20.0
 BAD_ERROR, BAD_HALF = 0.2, 0.1  # a row that is so far off and says that it is within so much
+LEAST_HOLD, LEAST_ROWS = 0.85, 20  # of a board's rows; where fewer are fitted, none is asked
 
 
 def sensors(board, random):
@@ -88,7 +90,9 @@ def table(results):
     print(f"{'board':8} {'kind':9} {'runs':>4} {'good':>5} | fitted rows of good reports {'':8}| all rows")
     header = f"{'hold':>5} {'error':>6} {'half':>6}"
     print(f"{'':24} {'':>4} | {'rows':>4} {header} {'bad':>4} | {header}")
+    fine = True
     for board in BOARDS:
+        of_board = []
         for kind in (kind.split(":")[0] for kind in KINDS):
             runs = cells.get((board, kind))
             if runs is None:
@@ -96,9 +100,19 @@ def table(results):
             good = np.mean([verdict == "good" for verdict, _ in runs])
             every = [row for _, rows in runs for row in rows]
             fitted = [row for (verdict, rows) in runs if verdict == "good" for row in rows if row[0] == "fitted"]
-            bad = sum(abs(error) > BAD_ERROR and half < BAD_HALF for _, error, half in fitted)
-            line = f"{board:8} {kind:9} {len(runs):4} {good:5.0%} | {len(fitted):4} {summary(fitted)} {bad:4}"
+            of_board += fitted
+            line = f"{board:8} {kind:9} {len(runs):4} {good:5.0%} | {len(fitted):4} {summary(fitted)} {bad(fitted):4}"
             print(f"{line} | {summary(every)}", flush=True)
+        line = f"{board:8} {'all':9} {'':4} {'':5} | {len(of_board):4} {summary(of_board)} {bad(of_board):4}"
+        holds = np.mean([abs(error) <= half for _, error, half in of_board]) if of_board else 1
+        failed = bad(of_board) > 0 or (len(of_board) >= LEAST_ROWS and holds < LEAST_HOLD)
+        print(f"{line} | {'too few hold, or one is bad' if failed else ''}")
+        fine = fine and not failed
+    return fine
+
+
+def bad(rows):
+    return sum(abs(error) > BAD_ERROR and half < BAD_HALF for _, error, half in rows)
 
 
 def summary(rows):
@@ -116,7 +130,8 @@ def main():
             every = range(int(first), int(first) + int(seeds))
             pool.map(make_one, [(folder, b, k, s) for s in every for b in BOARDS for k in KINDS], chunksize=1)
         else:
-            table(pool.map(score_one, sorted(Path(folder).glob("*.json")), chunksize=1))
+            scored = pool.map(score_one, sorted(Path(folder).glob("*.json")), chunksize=1)
+            sys.exit(not table(scored))
 
 
 if __name__ == "__main__":
