@@ -36,7 +36,7 @@ def compare(stem, mode, every):
         energy_j, low_j, high_j = report.sum(lambda row, path=path: row.kind == "forward" and row.path == path)
         call_s = sum(row.busy_s for row in rows[path]) / calls
         true_j = of["energy_j"] - of["gap_w"] * max(0, of["call_s"] - call_s)  # its gaps are idle time in training
-        error, half = energy_j / calls / true_j - 1, (high_j - low_j) / 2 / calls / true_j
+        error, half = energy_j / calls / true_j - 1, max(high_j - energy_j, energy_j - low_j) / calls / true_j
         holds = abs(error) <= math.hypot(half, of["half_j"] / true_j)
         same = abs(call_s / of["call_s"] - 1) <= SAME_WORK
         if every:
@@ -51,6 +51,8 @@ def compare(stem, mode, every):
 
 
 def summary(found):
+    if not found:
+        return "no layer does the same work alone"
     errors = np.array([error for error, _, _ in found])
     scaled = (1 + errors) / (1 + np.median(errors)) - 1
     return (

@@ -1,8 +1,9 @@
 """How often 95 % intervals hold: generated programs with known energies, on boards with different power sensors.
 
 usage: coverage.py make FOLDER [SEEDS] [FIRST]   write the recordings and their true energies; 30 seeds from 0 on
-       coverage.py score FOLDER                  report on each of them, and print a table; fails if of the fitted
-                                                 rows of good reports one is bad, or of a board too few hold
+       coverage.py score FOLDER                  report on each of them, and print a table; fails if one cannot be
+                                                 reported, a fitted row of a good report is bad, or too few rows
+                                                 of a board hold
 Environment: JM, the joulemap command (build/joulemap). generator.py is not to be tuned.
 """
 
@@ -23,7 +24,7 @@ KINDS = ["periodic", "phases", "data", "rare", "short", "drift", "dvfs:2:2:1980,
 BOARDS = ["ring", "box25", "box100", "mean1s", "counter"]
 SECONDS = 20.0
 BAD_ERROR, BAD_HALF = 0.2, 0.1  # a row that is so far off and says that it is within so much
-LEAST_HOLD, LEAST_ROWS = 0.85, 20  # of a board's rows; where fewer are fitted, none is asked
+LEAST_HOLD, LEAST_ROWS = 0.85, 20  # of a board (bench/results/coverage.txt); of fewer rows nothing is required
 
 
 def sensors(board, random):
@@ -59,7 +60,7 @@ def make_one(job):
             readings.write_text(readings.read_text().replace("power_instant_w", channel))
         files = ["--readings", readings, "--kernels", kernels]
         command = [JM, "import", "-f", "-o", stem.with_suffix(".joulemap"), "--board", profile, *files]
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     energies = {name: energy for name, (energy, _) in truth.items()}
     stem.with_suffix(".json").write_text(json.dumps({"total_j": total, "energy_j": energies}))
 
@@ -83,14 +84,15 @@ def score_one(path):
 
 def table(results):
     cells = defaultdict(list)
+    fine = len(results) > 0
     for board, kind, seed, verdict, rows, error in results:
         if verdict is None:
             print(f"{board} {kind} {seed}: no report: {error.strip()}")
+            fine = False
         cells[board, kind].append((verdict, rows))
     print(f"{'board':8} {'kind':9} {'runs':>4} {'good':>5} | fitted rows of good reports {'':8}| all rows")
     header = f"{'hold':>5} {'error':>6} {'half':>6}"
     print(f"{'':24} {'':>4} | {'rows':>4} {header} {'bad':>4} | {header}")
-    fine = True
     for board in BOARDS:
         of_board = []
         for kind in (kind.split(":")[0] for kind in KINDS):

@@ -169,11 +169,12 @@ def train(subject: Subject, run: joulemap.Session, seconds: float) -> tuple[int,
 
 
 def with_counters(recording: str, counted: Path) -> str:
-    """Give a recording the counters that ncu has counted of the program; the file that has both."""
+    """Give a recording the counters that ncu has counted of the program; its path."""
     both = f"{recording}.ncu"
     command = [sys.executable, "-m", "joulemap", "import", "--force", "--onto", recording, "--ncu", str(counted)]
     subprocess.run([*command, "-o", both], check=True)
-    return both
+    Path(both).replace(recording)
+    return recording
 
 
 @dataclass

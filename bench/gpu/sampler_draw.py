@@ -5,8 +5,8 @@ energy counter tells joules a step of both; the report tells those of its steps,
 
     python bench/gpu/sampler_draw.py --out bench/results/sampler_draw.txt [--keep FOLDER] [--turns 3] [--seconds 5]
 
-With --time: how much longer steps take around each sampling than just before and after it, all in one session. The
-host is another one from second to second, so sessions apart tell nothing of a percent.
+With --time --counters 18: how much longer steps take around each sampling than just before and after it, all in one
+session. The host is another one from second to second, so sessions apart tell nothing of a percent.
 """
 
 from __future__ import annotations
@@ -182,12 +182,12 @@ def samplings(path: Path) -> list[tuple[float, float]]:
     """Return begin and end of each sampling of a recording, seconds of the monotonic clock."""
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as file:
         found = file.execute("SELECT t_ns, value FROM events WHERE kind = 'sampling' ORDER BY t_ns").fetchall()
-    edges = [1e-9 * t_ns for t_ns, value in found]
-    return list(zip(edges[::2], edges[1::2], strict=False))
+    return [(1e-9 * a_ns, 1e-9 * b_ns) for (a_ns, begins), (b_ns, more) in pairwise(found) if begins and not more]
 
 
 def longer_around(name: str, run: Callable[[], None], options: argparse.Namespace) -> str:
-    path = Path(tempfile.mkdtemp()) / "time.joulemap"
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "time.joulemap"
     ends, took = [], []
     with joulemap.Session(path, counters=options.counters, cpu=False):
         last = begin = time.monotonic()
@@ -207,6 +207,8 @@ def longer_around(name: str, run: Callable[[], None], options: argparse.Namespac
             continue
         more.append(step_s[inside].sum() - inside.sum() * step_s[beside].mean())
         counted_s.append(stop - start)
+    if not more:
+        return f"{name:28} no sampling with a second on each side"
     chance = np.random.default_rng(0)
     means = np.mean(chance.choice(more, (4000, len(more))), axis=1)
     share = DEFAULT_SHARE / np.mean(counted_s)  # samplings a second of a run

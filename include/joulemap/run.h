@@ -27,9 +27,9 @@ typedef struct jm_run_options {
     bool child_kernels;  /* trace only kernels of its children, for a recorder that launches none itself */
     bool no_cpu;         /* do not read RAPL */
     bool sampling_only;  /* only boards: no rings, no kernels (`stat`) */
-    /* Sample hardware counters this many seconds of each minute (in which kernels run, if they are traced),
-     * 60: always. 0: 1.8 if kernels are traced and the counters may be read; negative: never. A separate
-     * process does it. */
+    /* Have a sampler of hardware counters on the GPU this many seconds of each minute (in which kernels run,
+     * if they are traced), starts and stops included; 60: always. 0: 1.8 if kernels are traced and the
+     * counters may be read; negative: never. A separate process does it. */
     double counters;
     bool kernels_required; /* with `kernels`: fail if they cannot be traced; otherwise an event says why */
     /* Record NVTX ranges of this process too, from each NVTX copy whose first call comes when

@@ -86,8 +86,9 @@ class Session(Reporting):
     cpu : bool
         Also read the CPU's energy (RAPL), if this user may read it.
     counters : bool or float, optional
-        Seconds per minute in which the GPU's hardware counters are sampled, by a separate process. 60 is always, True
-        is 1.8, 3 % of the time. The default is 1.8 if kernels are traced and this user may read counters.
+        Seconds per minute in which a sampler of hardware counters, a separate process, is on the GPU, starts and stops
+        included. 60 is always, True is 1.8, 3 % of the time. The default is 1.8 if kernels are traced and this user may
+        read counters.
     keep_s : float, optional
         For runs of days: condense data that are older than this, seconds. One traced step per minute stays and
         represents the others; power becomes the mean of each second. Totals stay exact.

@@ -11,7 +11,7 @@
 static const double least_spread = 0.01;
 
 /* Of the time of work, a choice: of less beside others no row is more than a percent off. */
-static const double least_crowded = 0.01;
+static const double least_joint = 0.01;
 
 static double learnt_s(const jm__board_work *board, size_t use)
 {
@@ -37,16 +37,16 @@ static bool find_clocks(jm__power_law *law, const jm__work_set *set, const jm__b
     return weight > 0 && square / weight - pow(sum / weight, 2) > least_spread * least_spread;
 }
 
-/* Fills crowded; false if next to nothing ran beside others. */
-static bool find_crowded(jm__power_law *law, const jm__work_set *set, const jm__board_work *board)
+/* Fills joint; false if next to nothing ran beside others. */
+static bool find_joint(jm__power_law *law, const jm__work_set *set, const jm__board_work *board)
 {
-    double crowded_s = 0, all_s = 0;
+    double joint_s = 0, all_s = 0;
     for (size_t u = 0; u < law->uses; u++) {
-        law->crowded[u] = set->classes.items[set->uses.items.items[u].class_index].joint;
+        law->joint[u] = set->classes.items[set->uses.items.items[u].class_index].joint;
         all_s += learnt_s(board, u);
-        if (law->crowded[u]) crowded_s += learnt_s(board, u);
+        if (law->joint[u]) joint_s += learnt_s(board, u);
     }
-    return crowded_s > least_crowded * all_s;
+    return joint_s > least_joint * all_s;
 }
 
 jm_status jm__power_law_find(jm__power_law *law, const jm__work_set *set, const jm__board_work *board,
@@ -57,19 +57,19 @@ jm_status jm__power_law_find(jm__power_law *law, const jm__work_set *set, const 
                            .use_of = set->use_of,
                            .gap_column = jm__gap_column(board)};
     law->log_clock = calloc(law->uses + 1, sizeof *law->log_clock);
-    law->crowded = calloc(law->uses + 1, sizeof *law->crowded);
+    law->joint = calloc(law->uses + 1, sizeof *law->joint);
     law->scale = calloc(law->codes, sizeof *law->scale);
-    if (law->log_clock == NULL || law->crowded == NULL || law->scale == NULL)
+    if (law->log_clock == NULL || law->joint == NULL || law->scale == NULL)
         return jm__no_memory(err, "jm__power_law_find");
     law->varies[JM_LAW_CLOCK] = find_clocks(law, set, board);
-    law->varies[JM_LAW_OVERLAP] = find_crowded(law, set, board);
+    law->varies[JM_LAW_OVERLAP] = find_joint(law, set, board);
     return JM_OK;
 }
 
 void jm__power_law_free(jm__power_law *law)
 {
     free(law->log_clock);
-    free(law->crowded);
+    free(law->joint);
     free(law->scale);
     free(law->relative);
     *law = (jm__power_law){0};
@@ -83,7 +83,7 @@ bool jm__power_law_holds(const jm__power_law *law)
 static double scale_of(const jm__power_law *law, const jm__law_values *values, size_t use)
 {
     double scale = law->varies[JM_LAW_CLOCK] ? exp(values->of[JM_LAW_CLOCK] * law->log_clock[use]) : 1;
-    bool more = law->varies[JM_LAW_OVERLAP] && law->crowded[use];
+    bool more = law->varies[JM_LAW_OVERLAP] && law->joint[use];
     return more ? scale * (1 + values->of[JM_LAW_OVERLAP]) : scale;
 }
 

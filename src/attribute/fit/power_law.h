@@ -23,7 +23,7 @@ typedef struct jm__power_law {
     bool varies[JM_LAW_UNKNOWNS]; /* false: the clock stood still or is not recorded; nothing ran together */
     size_t codes, uses;
     double *log_clock;      /* [uses]: of c / c0; 0: not known */
-    bool *crowded;          /* [uses]: beside others */
+    bool *joint;            /* [uses]: beside others */
     double *scale;          /* [codes of pieces]: for the values that are set */
     const uint32_t *use_of; /* [codes - idle states] */
     double *relative;       /* [points * columns]: see jm__power_law_relate; NULL: not known yet */

@@ -410,20 +410,20 @@ static void check_fit(double *figures, const jm_report_totals *totals)
     figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
 }
 
-/* Of the time of work: beside other work, without a power for the two. */
-static double crowded_share(const jm__attribution *a)
+/* Of the time of work: beside work of another kind. */
+static double joint_share(const jm__attribution *a)
 {
-    double crowded_s = 0, all_s = 0;
+    double joint_s = 0, all_s = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__tally *tally = &a->work.boards[b].tally;
         for (size_t u = 0; a->boards[b].counted && u < tally->uses.count; u++) {
             const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
             if (tally->uses.items[u].ran_s < 0) continue;
             all_s += tally->uses.items[u].inside.report_s;
-            if (class->joint) crowded_s += tally->uses.items[u].inside.report_s;
+            if (class->joint) joint_s += tally->uses.items[u].inside.report_s;
         }
     }
-    return share_of(crowded_s, all_s);
+    return share_of(joint_s, all_s);
 }
 
 static double weak_share(const jm__rows *rows, double total_j)
@@ -476,7 +476,7 @@ static jm__check_figures find_figures(const jm__attribution *a, const jm__rows *
     check_figures.total_is_measured = total_is_measured(a);
     check_figures.figures[JM_CHECK_gaps] = gap_share(a, quality);
     check_figures.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
-    check_figures.figures[JM_CHECK_overlap] = crowded_share(a);
+    check_figures.figures[JM_CHECK_overlap] = joint_share(a);
     check_figures.figures[JM_CHECK_throttled] = quality->throttled_share;
     return check_figures;
 }

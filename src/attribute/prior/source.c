@@ -392,6 +392,7 @@ static jm_status index_names(reader *n, jm_error *err)
     if (n->next == NULL) return jm__no_memory(err, "jm__prior_from_file");
     for (size_t c = 0; c < scene->classes->count; c++) {
         if (scene->columns->of_class[c] == JM_NO_COLUMN || scene->columns->merged[c]) continue;
+        if (scene->classes->items[c].joint) continue; /* in the column of its class */
         const char *name = scene->classes->items[c].name;
         const jm__map_value *found = jm__map_find(&n->first, &name);
         if (found != NULL) n->next[c] = (uint32_t)found->id;

@@ -75,7 +75,6 @@ typedef struct jm__item {
     int64_t span_id;    /* the innermost span, 0: none */
     int64_t process_id; /* 0: unknown */
     uint32_t class_index;
-    uint32_t kind; /* the class before the split by duration, for pairs; UINT32_MAX: none */
     uint32_t calls;
     jm__launch launch;
     jm__copy copy;

@@ -43,7 +43,7 @@ typedef struct jm__columns {
     uint32_t *of_use;       /* [uses] */
     uint32_t *split_from;   /* [count]: the base column of its class, itself if it is one */
     double *differs_w;      /* [count]: how far it may be from the power of its class; 0: not split */
-    bool *merged;           /* [classes]: shares its column with other classes */
+    bool *merged;           /* [classes]: in a column of rare classes; a joint class as its own */
     size_t class_columns;   /* first idle column */
     size_t sampler_columns; /* JM_SAMPLER_STATES or 0 */
     size_t count;           /* class_columns + JM_IDLE_STATES + sampler_columns */

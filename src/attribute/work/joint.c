@@ -74,7 +74,7 @@ static int longest_first(const void *a, const void *b)
     return (left->pair > right->pair) - (left->pair < right->pair);
 }
 
-/* Each pair has classes of its own; of seldom ones all of a kind have one. */
+/* Each pair has two classes of its own; rare pairs of a kind share one. */
 static bool add_classes(const jm__pair *pair, const jm__pairs *pairs, bool seldom, uint32_t *seldom_of,
                         jm__classes *classes, uint32_t *final_of)
 {
@@ -102,7 +102,8 @@ static bool add_classes(const jm__pair *pair, const jm__pairs *pairs, bool seldo
 bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, size_t count,
                       jm__classes *classes, uint32_t **final_of)
 {
-    size_t all = pairs->next > classes->count ? pairs->next : classes->count; /* or host work came */
+    /* Host work has appended classes; then there are no pairs. */
+    size_t all = pairs->next > classes->count ? pairs->next : classes->count;
     double *ran_s = calloc(all + 1, sizeof *ran_s);
     ranked *rank = calloc(pairs->items.count + 1, sizeof *rank);
     uint32_t *seldom_of = calloc(all + 1, sizeof *seldom_of);

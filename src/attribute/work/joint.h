@@ -1,6 +1,7 @@
 /* Pairs of classes that run together: how long each ran beside which other. They share the joules by their
- * multiprocessors (classes.h), as they share the time; what that saves is one factor for all of them
- * (fit/power_law.h). Of more than two at once nothing is noted. */
+ * multiprocessors (classes.h), as they share the time; what that changes is one factor for all of them
+ * (fit/power_law.h). Three or more at once, and two of one class, are no pair: they draw the mean of their
+ * powers. */
 #ifndef JM_ATTRIBUTE_WORK_JOINT_H
 #define JM_ATTRIBUTE_WORK_JOINT_H
 

@@ -417,8 +417,7 @@ static void count_collectives(jm__sweep *s, int64_t to_ns)
 static bool find_pair(jm__sweep *s)
 {
     jm__running *items = s->running.items;
-    bool pair = s->beside != NULL && s->running.count == 2 && items[0].class_index != items[1].class_index &&
-                items[0].class_index != UINT32_MAX && items[1].class_index != UINT32_MAX;
+    bool pair = s->beside != NULL && s->running.count == 2 && items[0].class_index != items[1].class_index;
     for (size_t i = 0; i < s->running.count; i++) {
         uint32_t beside = pair ? items[1 - i].class_index : UINT32_MAX;
         if (items[i].beside == beside) continue;
@@ -707,7 +706,7 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as
     s->collectives += item->collective != 0;
     const jm__running running = {.as = *as,
                                  .end_ns = item->end_ns,
-                                 .class_index = item->kind,
+                                 .class_index = item->class_index,
                                  .beside = UINT32_MAX,
                                  .alone = {.use = as->use},
                                  .joint = {.use = as->use},

@@ -70,8 +70,8 @@ typedef struct jm__passed {
 typedef struct jm__running {
     jm__counted_as as;
     int64_t end_ns;
-    uint32_t class_index; /* before the split by duration; UINT32_MAX: never in a pair */
-    uint32_t beside;      /* the other class of `joint`; UINT32_MAX: none */
+    uint32_t class_index;
+    uint32_t beside; /* the other class of `joint`; UINT32_MAX: none */
     jm__copy copy;
     bool collective;
     float weight;

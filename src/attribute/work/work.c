@@ -253,7 +253,7 @@ static jm_status take_collective(board_pass *b, jm__item *item, jm_error *err)
     if (all_ns == item->start_ns) return JM_OK;
     jm__item waiting = *item;
     waiting.end_ns = item->start_ns = all_ns;
-    waiting.class_index = waiting.kind = p->work->ranks.waiting[item->class_index];
+    waiting.class_index = p->work->ranks.waiting[item->class_index];
     waiting.waits = true;
     JM_TRY(jm__time_order_add(&b->order, &waiting, &p->late, err));
     return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
@@ -276,7 +276,6 @@ static jm_status take_kernel(void *walked, const jm__kernel_run *kernel, jm_erro
         .span_id = kernel->span_id,
         .process_id = stream->process_id,
         .class_index = (uint32_t)(kernel->class_id - 1),
-        .kind = (uint32_t)(kernel->class_id - 1),
         .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
         .copy = p->work->classes.items[kernel->class_id - 1].copy,
     };

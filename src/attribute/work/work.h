@@ -23,7 +23,7 @@ typedef struct jm__row_of {
 #define JM__NO_ROW    UINT32_MAX
 #define JM__WAITS_NOT SIZE_MAX
 
-/* What a use ran beside, if the two have no column together; part: 0: nothing, or many kinds. */
+/* What a use ran beside; part: 0: nothing, or many kinds. */
 typedef struct jm__use_beside {
     uint32_t column;
     double part;

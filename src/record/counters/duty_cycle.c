@@ -172,11 +172,12 @@ static int64_t length_ns(const jm__duty_cycle *duty_cycle)
     return long_ns > least_ns ? long_ns : least_ns;
 }
 
-/* How long the sampler is on the board for the next interval, as it was for those before. */
+/* How long the sampler is on the board for the next interval: its start and stop as they were before. */
 static double cost_ns(const jm__duty_cycle *duty_cycle)
 {
-    double length = (double)length_ns(duty_cycle), sampled = (double)duty_cycle->sampled_ns;
-    return sampled > 0 ? length * fmax(1, (double)duty_cycle->drawn_ns / sampled) : length;
+    double beside_ns = (double)(duty_cycle->on_board_ns - duty_cycle->sampled_ns);
+    double length = (double)length_ns(duty_cycle);
+    return duty_cycle->starts > 0 ? length + fmax(0, beside_ns) / (double)duty_cycle->starts : length;
 }
 
 /* From the begin of the last interval to that of the next. */
@@ -194,18 +195,19 @@ static int64_t gap_ns(const jm__duty_cycle *duty_cycle)
 static bool is_within_share(const jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     int64_t elapsed_ns = now_ns - duty_cycle->began_ns, minute_ns = 60 * JM_NS_PER_S;
-    double all_ns = fmax((double)duty_cycle->drawn_ns, (double)duty_cycle->sampled_ns) + cost_ns(duty_cycle);
+    double all_ns =
+        fmax((double)duty_cycle->on_board_ns, (double)duty_cycle->sampled_ns) + cost_ns(duty_cycle);
     return all_ns <= requested_share(duty_cycle) * (double)(elapsed_ns > minute_ns ? elapsed_ns : minute_ns);
 }
 
-/* Is more than the allowed share of the work in classes without enough samples? */
-static bool has_unseen(const jm__duty_cycle *duty_cycle)
+/* Are new classes more than their share of the work? */
+static bool has_new_work(const jm__duty_cycle *duty_cycle)
 {
-    int64_t unseen_ns = 0;
+    int64_t new_ns = 0;
     for (size_t i = 0; i < JM_DUTY_CYCLE_CLASSES; i++)
-        if (duty_cycle->classes[i].sampled_ns < JM_DUTY_CYCLE_SEEN_NS)
-            unseen_ns += duty_cycle->classes[i].unsampled_ns;
-    return (double)unseen_ns > JM_DUTY_CYCLE_UNSEEN_SHARE * (double)duty_cycle->unsampled_ns;
+        if (duty_cycle->classes[i].sampled_ns < JM_DUTY_CYCLE_NEW_NS)
+            new_ns += duty_cycle->classes[i].unsampled_ns;
+    return (double)new_ns > JM_DUTY_CYCLE_NEW_SHARE * (double)duty_cycle->unsampled_ns;
 }
 
 /* The length of an interval to begin now; 0: none. */
@@ -217,7 +219,7 @@ static int64_t next_length_ns(jm__duty_cycle *duty_cycle, int64_t now_ns)
     if (now_ns - last->end_ns < JM_DUTY_CYCLE_LATE_NS) return 0; /* its kernels are not reported yet */
     if (!is_within_share(duty_cycle, now_ns)) return 0;
     bool is_due = now_ns - last->start_ns >= gap_ns(duty_cycle);
-    return is_due || has_unseen(duty_cycle) ? length_ns(duty_cycle) : 0;
+    return is_due || has_new_work(duty_cycle) ? length_ns(duty_cycle) : 0;
 }
 
 bool jm__duty_cycle_should_sample(jm__duty_cycle *duty_cycle, int64_t now_ns, int64_t cpu_ns)
@@ -254,9 +256,9 @@ void jm__duty_cycle_ended(jm__duty_cycle *duty_cycle, int64_t t_ns)
     duty_cycle->interval_count--;
 }
 
-void jm__duty_cycle_left(jm__duty_cycle *duty_cycle, int64_t drawn_ns)
+void jm__duty_cycle_left(jm__duty_cycle *duty_cycle, int64_t on_board_ns)
 {
-    duty_cycle->drawn_ns += drawn_ns;
+    duty_cycle->on_board_ns += on_board_ns;
 }
 
 /* ---- bursts of processes, by board */

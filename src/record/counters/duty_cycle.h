@@ -27,10 +27,10 @@
 #define JM_DUTY_CYCLE_BURSTS_NS (JM_NS_PER_S / 2)
 /* From the begin of the first interval to that of the second; then twice as long each time. */
 #define JM_DUTY_CYCLE_GAP_NS (2 * JM_NS_PER_S)
-/* A class is new until this much of its work was sampled: a sample. */
-#define JM_DUTY_CYCLE_SEEN_NS JM_NS_PER_MS
+/* A class is new until a millisecond of its work, one sample, was sampled. */
+#define JM_DUTY_CYCLE_NEW_NS JM_NS_PER_MS
 /* New classes matter if they are more than this share of the work. */
-#define JM_DUTY_CYCLE_UNSEEN_SHARE 0.02
+#define JM_DUTY_CYCLE_NEW_SHARE 0.02
 /* Kernels are reported this late: CUPTI's buffers are flushed twice a second, and records wait in them. */
 #define JM_DUTY_CYCLE_LATE_NS (1500 * JM_NS_PER_MS)
 
@@ -66,7 +66,7 @@ typedef struct jm__duty_cycle {
     int64_t reported_at_ns; /* when kernels were last reported; 0: never */
     int64_t covered_ns;     /* work is reported up to here */
     int64_t sampled_ns;     /* length of all finished intervals */
-    int64_t drawn_ns;       /* that the sampler was on the board for them, starts and stops included */
+    int64_t on_board_ns;    /* of the sampler for them, starts and stops included */
     int64_t unsampled_ns;   /* work since the last interval, all classes */
     int64_t requested_ns;   /* length of the current interval */
     bool in_bursts;         /* some process was untraced, since `untraced_ns` */
@@ -108,7 +108,7 @@ void jm__duty_cycle_began(jm__duty_cycle *duty_cycle, int64_t t_ns);
 void jm__duty_cycle_ended(jm__duty_cycle *duty_cycle, int64_t t_ns);
 
 /* The sampler has left the board, on which it was for so long. */
-void jm__duty_cycle_left(jm__duty_cycle *duty_cycle, int64_t drawn_ns);
+void jm__duty_cycle_left(jm__duty_cycle *duty_cycle, int64_t on_board_ns);
 
 /* ---- Which boards a process's bursts concern: a rank's bursts do not concern boards of other ranks. One
  * thread at a time. */

@@ -28,11 +28,11 @@
 typedef struct board {
     jm_board row;
     jm__counter_helper helper;
-    bool started;     /* the helper was started */
-    bool is_reported; /* the error was reported */
-    bool sampling;    /* as reported to the duty cycle */
-    bool has_sampler; /* as reported in the recording, since */
-    int64_t sampler_ns;
+    bool started;       /* the helper was started */
+    bool is_reported;   /* the error was reported */
+    bool sampling;      /* as reported to the duty cycle */
+    bool has_sampler;   /* as reported in the recording */
+    int64_t sampler_ns; /* of that report; 0: none yet */
     int64_t set_id;
     int64_t fed_ns; /* without traced kernels: busy until here */
     /* Under the source's lock: */
@@ -136,17 +136,20 @@ static void note_sampler(jm__counter_source *source, board *b)
         (state == JM_COUNTERS_SAMPLING || state == JM_COUNTERS_STOPPING) && !b->helper.renewing;
     if (has_sampler == b->has_sampler) return;
     b->has_sampler = has_sampler;
+    int64_t t_ns = jm__now_ns() - (has_sampler ? BEFORE_NS : 0);
     jm__event event = {.kind = JM_EVENT_SAMPLING,
-                       .t_ns = jm__now_ns() - (has_sampler ? BEFORE_NS : 0),
+                       .t_ns = t_ns > b->sampler_ns ? t_ns : b->sampler_ns,
                        .board_id = b->row.id,
                        .value = has_sampler};
     snprintf(event.text, sizeof event.text,
              has_sampler ? "hardware counters are sampled" : "no longer sampled");
     source->sink.event(source->sink.context, &event);
-    pthread_mutex_lock(&source->lock);
-    if (!has_sampler) jm__duty_cycle_left(&b->duty_cycle, event.t_ns - b->sampler_ns);
-    pthread_mutex_unlock(&source->lock);
+    int64_t since_ns = b->sampler_ns;
     b->sampler_ns = event.t_ns;
+    if (has_sampler) return;
+    pthread_mutex_lock(&source->lock);
+    jm__duty_cycle_left(&b->duty_cycle, event.t_ns - since_ns);
+    pthread_mutex_unlock(&source->lock);
 }
 
 /* Starts or stops sampling by the duty cycle. */

@@ -21,7 +21,8 @@
 #define SPAN_SHARE          16u   /* of /dev/shm, since many threads must fit */
 #define MISSES_BETWEEN      1024u /* between attempts to get a ring, which take 20 us */
 /* When a recorder leaves, threads that are writing have finished after this time, also those that the
- * scheduler has just taken off a busy CPU (its turns are some 12 ms); it still reads. */
+ * scheduler has just taken off a busy CPU (2 ms were too few once, in test_attach). The recorder still reads
+ * meanwhile. */
 #define LEAVING_NS   (20 * JM_NS_PER_MS)
 #define LOCK_WAIT_NS (100 * JM_NS_PER_MS)
 

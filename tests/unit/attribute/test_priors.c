@@ -63,6 +63,27 @@ static synthetic *make_pair(void)
     return s;
 }
 
+/* The same, two launch shapes of one kernel; now and then a copy runs beside the first. */
+static synthetic *make_shapes(void)
+{
+    synthetic *s = syn_create(13, 1, 100000);
+    int64_t start = JM_NS_PER_S, end = 7 * JM_NS_PER_S;
+    syn_class(s, "product", 8, 700);
+    syn_class(s, "product", 16, 500);
+    syn_class(s, "copy", 1, 300);
+    for (int64_t now = start + JM_NS_PER_S; now < end - JM_NS_PER_S; now += 250000) {
+        int64_t up = syn_span(s, JM_SPAN_FORWARD, "up", "Up", 0, now, now + 100000, 100);
+        int64_t down = syn_span(s, JM_SPAN_FORWARD, "down", "Down", 0, now + 100000, now + 200000, 100);
+        bool beside = syn_uniform(s) < 0.05;
+        syn_kernel(s, 1, 0, up, now, now + 100000);
+        if (beside) syn_kernel(s, 3, 0, up, now + 50000, now + 60000);
+        syn_kernel(s, 2, 0, down, now + 100000, now + 200000);
+    }
+    syn_measure(s, 0, start, end);
+    syn_finish(s);
+    return s;
+}
+
 static jm_report *report_of(const synthetic *s, const char *prior)
 {
     return syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .prior = prior});
@@ -107,6 +128,20 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
 static jm_report *layers_of(const synthetic *s, const char *prior)
 {
     return syn_report(s, (jm_report_options){.by = JM_BY_LAYER, .prior = prior});
+}
+
+/* The mean of the two shapes is what the readings say already: which of them draws more stays open. */
+static void test_shapes_of_a_known_kernel_are_weighted_by_time_whatever_runs_beside_them(void **state)
+{
+    (void)state;
+    synthetic *s = make_shapes();
+    write_file("kernel,power_w,u_w\nproduct,600,2\n");
+    jm_report *report = layers_of(s, path);
+    const jm_row *up = row_of(report, "up");
+    assert_true(half_w(up) > 100);
+    assert_true(fabs(up->power_w - 700) < half_w(up));
+    jm_report_free(report);
+    syn_free(s);
 }
 
 /* 0.08 J a call: 800 W for 100 us. The prior of one of the two determines the other. */
@@ -202,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with),
+        cmocka_unit_test(test_shapes_of_a_known_kernel_are_weighted_by_time_whatever_runs_beside_them),
         cmocka_unit_test(test_a_layer_that_ran_alone_is_known_in_the_run),
         cmocka_unit_test(test_a_layer_alone_is_all_that_lies_in_it),
         cmocka_unit_test(test_a_vague_prior_gives_way_to_the_readings),

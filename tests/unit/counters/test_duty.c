@@ -30,7 +30,7 @@ typedef struct board {
     jm__duty_cycle duty_cycle;
     bool sampling;
     int64_t requested_ms; /* sampling, for so long */
-    double cpu_s, sampled_s, drawn_s;
+    double cpu_s, sampled_s, on_board_s;
     int64_t began_ns;
     double seen_s[CLASSES]; /* time in which a class was sampled */
     double begins_s[10000]; /* of intervals */
@@ -82,10 +82,10 @@ static board *simulate_bursts(work_of *work, double seconds_a_minute, double cpu
             b.began_ns = now_ns;
         }
         if (!wants && b.sampling) {
-            int64_t drawn_ns = now_ns - b.began_ns + beside_ms * MS;
+            int64_t on_board_ns = now_ns - b.began_ns + beside_ms * MS;
             jm__duty_cycle_ended(&b.duty_cycle, now_ns);
-            jm__duty_cycle_left(&b.duty_cycle, drawn_ns);
-            b.drawn_s += (double)drawn_ns * 1e-9;
+            jm__duty_cycle_left(&b.duty_cycle, on_board_ns);
+            b.on_board_s += (double)on_board_ns * 1e-9;
         }
         b.sampling = wants;
         if (!wants) continue;
@@ -134,8 +134,8 @@ static void test_starts_and_stops_count_as_well(void **state)
     beside_ms = 300;
     for (int seconds = 60; seconds <= HOUR_S; seconds *= 2) {
         const board *b = simulate(one_class, JM_DUTY_CYCLE_DEFAULT_S, 0.95, seconds);
-        assert_true(b->drawn_s <= 0.03 * seconds + 0.1);
-        assert_true(b->drawn_s > 0.025 * seconds - 0.7 && b->intervals >= 3);
+        assert_true(b->on_board_s <= 0.03 * seconds + 0.1);
+        assert_true(b->on_board_s > 0.025 * seconds - 0.7 && b->intervals >= 3);
     }
     beside_ms = 0;
 }
@@ -218,6 +218,21 @@ static int64_t sample_class_1(jm__duty_cycle *duty_cycle, int64_t t_ns)
     jm__duty_cycle_kernel(duty_cycle, 1, t_ns, end_ns, end_ns);
     jm__duty_cycle_kernel(duty_cycle, 1, end_ns, more_ns, more_ns);
     return more_ns;
+}
+
+/* What starts and stops take does not grow with an interval: one that ended at once does not end sampling. */
+static void test_a_short_interval_costs_no_more_than_its_start_and_stop(void **state)
+{
+    (void)state;
+    jm__duty_cycle duty_cycle;
+    const int64_t begin_ns = 1000 * JM_NS_PER_S;
+    jm__duty_cycle_init(&duty_cycle, JM_DUTY_CYCLE_DEFAULT_S, begin_ns);
+    jm__duty_cycle_began(&duty_cycle, begin_ns);
+    jm__duty_cycle_ended(&duty_cycle, begin_ns + MS);
+    jm__duty_cycle_left(&duty_cycle, 350 * MS);
+    int64_t now_ns = begin_ns + JM_DUTY_CYCLE_GAP_NS;
+    jm__duty_cycle_kernel(&duty_cycle, 1, begin_ns, now_ns, now_ns);
+    assert_true(jm__duty_cycle_should_sample(&duty_cycle, now_ns, 0));
 }
 
 /* Fifty classes in turn: of each a fiftieth is sampled. */
@@ -431,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_the_first_work_is_sampled_often_and_briefly),
         cmocka_unit_test(test_from_the_first_minute_on_it_takes_its_share_of_the_time),
         cmocka_unit_test(test_starts_and_stops_count_as_well),
+        cmocka_unit_test(test_a_short_interval_costs_no_more_than_its_start_and_stop),
         cmocka_unit_test(test_work_of_which_little_was_sampled_is_not_new),
         cmocka_unit_test(test_more_is_sampled_if_it_is_queried_for),
         cmocka_unit_test(test_sixty_seconds_of_a_minute_are_always),
