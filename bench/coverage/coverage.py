@@ -106,8 +106,7 @@ def table(results):
             line = f"{board:8} {kind:9} {len(runs):4} {good:5.0%} | {len(fitted):4} {summary(fitted)} {bad(fitted):4}"
             print(f"{line} | {summary(every)}", flush=True)
         line = f"{board:8} {'all':9} {'':4} {'':5} | {len(of_board):4} {summary(of_board)} {bad(of_board):4}"
-        holds = np.mean([abs(error) <= half for _, error, half in of_board]) if of_board else 1
-        failed = bad(of_board) > 0 or (len(of_board) >= LEAST_ROWS and holds < LEAST_HOLD)
+        failed = bad(of_board) > 0 or (len(of_board) >= LEAST_ROWS and holds(of_board) < LEAST_HOLD)
         print(f"{line} | {'too few hold, or one is bad' if failed else ''}")
         fine = fine and not failed
     return fine
@@ -117,11 +116,15 @@ def bad(rows):
     return sum(abs(error) > BAD_ERROR and half < BAD_HALF for _, error, half in rows)
 
 
+def holds(rows):
+    return np.mean([abs(error) <= half for _, error, half in rows])
+
+
 def summary(rows):
     if not rows:
         return f"{'-':>5} {'-':>6} {'-':>6}"
     errors, halves = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
-    return f"{np.mean(np.abs(errors) <= halves):5.0%} {np.median(np.abs(errors)):6.1%} {np.median(halves):6.1%}"
+    return f"{holds(rows):5.0%} {np.median(np.abs(errors)):6.1%} {np.median(halves):6.1%}"
 
 
 def main():

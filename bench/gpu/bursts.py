@@ -49,26 +49,16 @@ from joulemap._describe import describe
 from joulemap._isolation.layer_inputs import LayerInputs, record_inputs
 from joulemap._isolation.measure import Board, Part, Quantity, make_ready, measure
 from joulemap._isolation.settings import SETTINGS, Duty
+from layers_alone import Figure, Layer, live
 from publish import head, publish, spread
 from subjects import Subject, make
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_CALL_S = 100e-6
-SAME_WORK = 0.05  # difference of busy time, alone and in training, up to which both are taken for the same work
 FORGOTTEN_S = 0.1
 CLOCK_ROUNDS = 4  # in which gaps find the clock
 AHEAD_CYCLES = 1_000_000_000  # half a second in which the host can launch ahead of the GPU
-
-
-@dataclass
-class Figure:
-    """Energy of a call with the half of its 95 % interval, J, its time, s, and the clock, MHz."""
-
-    energy_j: float
-    half_j: float
-    call_s: float
-    clock_mhz: float | None
 
 
 # ---- which layers
@@ -210,22 +200,6 @@ def recorded(subject: Subject, args: argparse.Namespace, kept: str, counters: bo
         return Training(how, report, recording.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none"))
 
 
-def live(path: str, report: joulemap.types.Report, mhz: float | None) -> tuple[Figure, str]:
-    """Energy of a forward call in training, and how most of its calls are known."""
-
-    def is_own(row: joulemap.types.Row) -> bool:
-        return row.kind == "forward" and row.path == path
-
-    own = [row for row in report.rows if is_own(row)]
-    energy_j, low_j, high_j = report.sum(is_own)
-    if energy_j is None or low_j is None or high_j is None:
-        raise SystemExit(f"{path}: its energy is not known")
-    half_j = max(high_j - energy_j, energy_j - low_j)
-    words = [row.provenance for row in own]
-    call_s = sum(row.busy_s for row in own) / len(own)
-    return Figure(energy_j / len(own), half_j / len(own), call_s, mhz), max(set(words), key=words.count)
-
-
 def mean_busy_w(report: joulemap.types.Report) -> float:
     """Power while any kernel runs: what a split by time takes for the power of each."""
     totals = report.totals
@@ -239,38 +213,12 @@ def mean_busy_w(report: joulemap.types.Report) -> float:
 
 
 @dataclass
-class Compared:
-    """A layer alone and in training."""
+class Compared(Layer):
+    """With what simpler ways say of it."""
 
-    path: str
-    alone: Figure
-    gap_w: float  # between bursts
-    training: Figure
     known: str
     ring: Figure  # by the power sensor alone
     by_time_j: float
-
-    @property
-    def truth_j(self) -> float:
-        """Energy of the kernels of a call alone: the gaps between them in its graph are idle time in training."""
-        return self.alone.energy_j - self.gap_w * max(0, self.alone.call_s - self.training.call_s)
-
-    @property
-    def off(self) -> float:
-        return self.off_by(self.training.energy_j)
-
-    def off_by(self, energy_j: float) -> float:
-        return energy_j / self.truth_j - 1
-
-    @property
-    def same_work(self) -> bool:
-        return abs(self.training.call_s / self.alone.call_s - 1) <= SAME_WORK
-
-    @property
-    def held(self) -> bool:
-        """The truth has an error of its own."""
-        apart_j = abs(self.training.energy_j - self.truth_j)
-        return apart_j <= math.hypot(self.training.half_j, self.alone.half_j)
 
     def line(self) -> str:
         def figure(of: Figure, energy_j: float) -> str:

@@ -21,10 +21,11 @@ from pathlib import Path
 
 import joulemap
 import torch
-from bursts import Figure, live, ready, truth
+from bursts import ready, truth
 from joulemap._burst import player_of
 from joulemap._isolation.layer_inputs import record_inputs
 from joulemap._isolation.measure import Board, measure
+from layers_alone import Figure, live
 from publish import head, publish
 from subjects import Subject, make
 from torch import nn

@@ -167,7 +167,10 @@ onPage("a click in one flame graph zooms both, Escape goes back", {}, async (pag
     await page.waitForTimeout(300);
     assert.notDeepEqual(await widths(0), energy);
     assert.notDeepEqual(await widths(1), time);
-    assert.match(await page.locator("#flame .detail").textContent(), /^Sequential: \d\.\d+ ±0\.\d+ kJ/);
+    const detail = await page.locator("#flame .detail").textContent();
+    assert.match(detail, /^Sequential: \d\.\d+ ±0\.\d+ kJ/);
+    const { energy_j } = JSON.parse(joulemap("report", live, "--json")).rows.find(({ name }) => name === "Sequential");
+    assert.ok(Math.abs(1e3 * Number(detail.split(" ")[1]) - energy_j) < 1, `${detail}: ${energy_j} J`);
     await target.focus();
     await page.keyboard.press("Escape");
     await page.waitForTimeout(300);

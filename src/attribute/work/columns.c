@@ -188,8 +188,8 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
     if (kept < ran) merge_tail(columns, rank + kept, ran - kept, classes);
     for (uint32_t c = 0; c < classes->count; c++) {
         if (!classes->items[c].joint) continue;
-        columns->of_class[c] = columns->of_class[column_class(classes, c)];
-        columns->merged[c] = columns->merged[column_class(classes, c)];
+        columns->of_class[c] = columns->of_class[classes->items[c].alone];
+        columns->merged[c] = columns->merged[classes->items[c].alone];
     }
     columns->count = columns->class_columns + JM_IDLE_STATES + columns->sampler_columns;
     status = assign_uses(columns, uses, err);

@@ -115,6 +115,7 @@ static void test_a_pair_that_seldom_does_shares_time_alone(void **state)
     (void)state;
     truth t;
     synthetic *s = make_overlap(&t, 1000);
+    assert_true(t.joint_s < 0.2);
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     const jm_row *small = row_called(report, "small"), *large = row_called(report, "large");
     assert_near(small->busy_s, t.small_s + 0.25 * t.joint_s, 1e-6);
