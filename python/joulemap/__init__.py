@@ -11,6 +11,10 @@ What functions return is in `joulemap.types`. Frameworks and tools have modules 
 `keras`, `lightning`, `huggingface`, `accelerate`, `plots`, `sinks`, `caps`, `ncu`, `calibration`, `compat`.
 """
 
+import importlib
+import warnings
+from typing import Any
+
 from joulemap import types
 from joulemap._core import Error, NoDeviceError, version
 from joulemap._diff import diff
@@ -40,3 +44,13 @@ __all__ = [
     "schedule",
     "types",
 ]
+
+_MOVED = {"estimate": "estimate", "train_estimate": "train", "profile_with_ncu": "profile"}
+
+
+def __getattr__(name: str) -> Any:
+    """Give a function that moved to `joulemap.ncu`, under its old name."""
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"joulemap.{name} is joulemap.ncu.{_MOVED[name]} now", DeprecationWarning, stacklevel=2)
+    return getattr(importlib.import_module("joulemap.ncu"), _MOVED[name])

@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 
 import joulemap
+import joulemap.ncu
 import pytest
 
 
@@ -25,3 +26,15 @@ def test_no_name_hides_a_module(name: str) -> None:
 def test_every_result_type_is_a_class_and_nothing_at_the_top_is_one() -> None:
     assert all(inspect.isclass(getattr(joulemap.types, name)) for name in joulemap.types.__all__)
     assert not set(joulemap.types.__all__) & set(joulemap.__all__)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("estimate", "estimate"), ("train_estimate", "train"), ("profile_with_ncu", "profile")]
+)
+def test_a_moved_function_works_under_its_old_name_and_says_the_new_one(old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"joulemap\.{old} is joulemap\.ncu\.{new} now"):
+        assert getattr(joulemap, old) is getattr(joulemap.ncu, new)
+
+
+def test_a_name_that_never_was_is_missing() -> None:
+    assert not hasattr(joulemap, "trian")
