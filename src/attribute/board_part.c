@@ -98,7 +98,7 @@ static jm_status put_on_grid(jm__board_part *part, jm_error *err)
         const jm__power_series *series = &part->powers[k];
         if (!jm__sensor_stamps_late(series->sensor)) continue;
         jm_reading *first = part->readings + (series->readings - part->readings);
-        JM_TRY(jm__ring_grid(first, series->count, series->sensor->period_ns, err));
+        JM_TRY(jm__ring_grid(first, series->count, series->sensor->period_ns, false, err));
     }
     return JM_OK;
 }

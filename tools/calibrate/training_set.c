@@ -268,7 +268,7 @@ static jm_status collect_readings(jm__training_set *l, jm_error *err)
     for (size_t i = 0; i < d->reading_count; i++)
         if (d->readings[i].sensor_id == l->sensor->id) l->recorded[l->recorded_count++] = d->readings[i];
     if (jm__sensor_stamps_late(l->sensor))
-        JM_TRY(jm__ring_grid(l->recorded, l->recorded_count, l->sensor->period_ns, err));
+        JM_TRY(jm__ring_grid(l->recorded, l->recorded_count, l->sensor->period_ns, false, err));
     jm__sampler_draw sampler;
     JM_TRY(jm__sampler_step_find(&l->sampler_w, &l->sampler_u_w, l, err));
     jm_status status = jm__sampler_draw_find(&sampler, d, l->board, l->sampler_w, l->sampler_u_w, err);

@@ -672,8 +672,22 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
     return JM_OK;
 }
 
+/* Twenty times likelier. A choice. */
+static const double moved_worth = 3;
+
+static bool are_better(search *s, const jm_reading *moved)
+{
+    const jm_reading *read = s->pass.readings;
+    double evidence = evidence_of(s, s->at);
+    s->pass.readings = moved;
+    double other = evidence_of(s, s->at);
+    s->pass.readings = read;
+    return s->kept * (other - evidence) > moved_worth;
+}
+
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__joint_prior *joint_prior, const jm__power_law *law, jm_error *err)
+                        const jm_reading *moved, const jm__joint_prior *joint_prior, const jm__power_law *law,
+                        jm_error *err)
 {
     *calibration = jm__calibration_of(sensor);
     if (calibration->lag_variance <= 0 && calibration->width_variance <= 0 && law == NULL) return JM_OK;
@@ -691,6 +705,7 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
         if (status == JM_OK) take(calibration, s);
         if (status == JM_OK && find_law(s, calibration)) break;
     }
+    calibration->moved = status == JM_OK && moved != NULL && s->kept > 0 && are_better(s, moved);
     free(s->row);
     free(s);
     return status;

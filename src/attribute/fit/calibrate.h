@@ -99,6 +99,7 @@ typedef struct jm__calibration {
     jm__law_values values;                        /* of the law of powers, the most likely */
     jm__law_values values_of[JM_RESPONSE_POINTS]; /* of each point */
     double lag_variance, width_variance;          /* ns^2 */
+    bool moved;                                   /* readings are of the time to which they were moved */
     bool taught;                                  /* the readings tell more of it than the profile does */
 } jm__calibration;
 
@@ -110,9 +111,11 @@ jm__calibration jm__calibration_of(const jm_sensor *sensor);
 jm__noise_prior jm__noise_of(const jm_sensor *sensor);
 
 /* The response by the sensor's profile and the readings of `pass` (grouped columns), and how power goes with
- * the clock, by a law; NULL: it does not. Leaves the pieces with the most likely exponent. */
+ * the clock, by a law; NULL: it does not. Leaves the pieces with the most likely exponent. `moved`: the same
+ * readings at other times, where they may be of those; NULL: they are not. */
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,
-                        const jm__joint_prior *joint_prior, const jm__power_law *law, jm_error *err);
+                        const jm_reading *moved, const jm__joint_prior *joint_prior, const jm__power_law *law,
+                        jm_error *err);
 
 /* Which readings of a sensor a fit works on. */
 

@@ -5,7 +5,9 @@
 #include "attribute/fit/local_noise.h"
 #include "attribute/fit/nnls.h"
 #include "attribute/fit/student.h"
+#include "attribute/input/ring_grid.h"
 #include "base/status.h"
+#include "format/rows/sensor_role.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -167,6 +169,11 @@ static void chosen_free(chosen *c)
     jm__vec_free(&c->rest);
 }
 
+static jm_status on_grid(jm__reading_list *list, const jm_sensor *sensor, jm_error *err)
+{
+    return jm__ring_grid(list->items, list->count, sensor->period_ns, true, err);
+}
+
 static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
 {
     jm__intervals rest = {0};
@@ -261,6 +268,20 @@ static jm_status assume(joint_priors *out, const jm__fit_input *input, jm__desig
     return status;
 }
 
+/* Stamps scatter around the grid of the board's own clock, and the readings tell whether their values are
+ * those of the grid's time. */
+static jm_status respond(jm__calibration *calibration, const jm__respond_input *of,
+                         const jm__reading_list *list, jm_error *err)
+{
+    if (!jm__sensor_stamps_late(of->sensor)) return jm__respond(calibration, of, list, NULL, err);
+    jm__reading_list moved = {0};
+    jm_status status = jm__readings_sample(&moved, list, list->count, err);
+    if (status == JM_OK) status = on_grid(&moved, of->sensor, err);
+    if (status == JM_OK) status = jm__respond(calibration, of, list, &moved, err);
+    jm__vec_free(&moved);
+    return status;
+}
+
 /* From the time reported, whose kinds draw one power more nearly than those of all the run; from all of it
  * where that says no more than the sensor's profile, or has so few readings that powers take their residuals.
  */
@@ -277,11 +298,18 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
     };
     bool alone = readings->rest.count == 0;
     if (alone || readings->report.count >= JM_NOISE_READINGS) {
-        JM_TRY(jm__respond(calibration, &of, &readings->report, err));
+        JM_TRY(respond(calibration, &of, &readings->report, err));
         if (calibration->taught || alone) return JM_OK;
     }
     of.seconds = input->learn_seconds;
-    return jm__respond(calibration, &of, &readings->learn, err);
+    return respond(calibration, &of, &readings->learn, err);
+}
+
+static jm_status put_on_grid(chosen *readings, const jm_sensor *sensor, jm_error *err)
+{
+    JM_TRY(on_grid(&readings->learn, sensor, err));
+    JM_TRY(on_grid(&readings->report, sensor, err));
+    return on_grid(&readings->rest, sensor, err);
 }
 
 /* The time reported, after what the rest has taught. */
@@ -362,13 +390,14 @@ static void take(jm__fit *fit, jm__fit_interval *from, const jm_sensor *sensor)
 }
 
 static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit_input *input,
-                            jm__design *design, const jm__joint_prior *rest_prior, const chosen *readings,
+                            jm__design *design, const jm__joint_prior *rest_prior, chosen *readings,
                             jm_error *err)
 {
     if (input->calibration != NULL)
         fit->calibration = *input->calibration;
     else
         JM_TRY(find_response(&fit->calibration, input, design, &fit->joint_prior, readings, err));
+    if (fit->calibration.moved) JM_TRY(put_on_grid(readings, input->sensor, err));
     const jm__fit_interval_input report = {
         .sensor = input->sensor,
         .design = design,
@@ -409,7 +438,7 @@ static void allow_for_draws(jm__fit *fit, const jm__fit_input *input, const join
     }
 }
 
-static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *readings, jm_error *err)
+static jm_status solve(jm__fit *fit, const jm__fit_input *input, chosen *readings, jm_error *err)
 {
     jm__design design = {0};
     jm__fit_interval found = {0};

@@ -507,9 +507,9 @@ static jm_status group_prior(jm__joint_prior *out, const uint32_t *group, size_t
 }
 
 jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, const jm__reading_list *learn,
-                      jm_error *err)
+                      const jm__reading_list *moved, jm_error *err)
 {
-    jm__reading_list sample = {0};
+    jm__reading_list sample = {0}, other = {0};
     jm__joint_prior grouped = {0};
     size_t groups = 0;
     uint32_t *group = calloc(input->joint_prior->columns + 1, sizeof *group);
@@ -518,12 +518,16 @@ jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, cons
     if (status == JM_OK) status = make_groups(group, scale, &groups, input, learn, err);
     if (status == JM_OK) status = group_prior(&grouped, group, groups, input->joint_prior, err);
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
+    if (status == JM_OK && moved != NULL)
+        status = jm__readings_sample(&other, moved, JM_CALIBRATE_READINGS, err);
     jm__pass pass = pass_of(input, &sample);
     pass.group = group;
     pass.scale = scale;
     pass.columns = groups;
-    if (status == JM_OK) status = jm__calibrate(out, input->sensor, &pass, &grouped, input->law, err);
+    if (status == JM_OK)
+        status = jm__calibrate(out, input->sensor, &pass, other.items, &grouped, input->law, err);
     jm__joint_prior_free(&grouped);
+    jm__vec_free(&other);
     jm__vec_free(&sample);
     free(group);
     free(scale);

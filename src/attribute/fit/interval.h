@@ -79,7 +79,8 @@ typedef struct jm__respond_input {
     const jm__joint_prior *joint_prior;
     const jm__power_law *law; /* see jm__calibrate */
 } jm__respond_input;
+/* `moved`: see jm__calibrate; as many as `learn`. */
 jm_status jm__respond(jm__calibration *out, const jm__respond_input *input, const jm__reading_list *learn,
-                      jm_error *err);
+                      const jm__reading_list *moved, jm_error *err);
 
 #endif

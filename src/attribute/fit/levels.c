@@ -262,11 +262,29 @@ static level draw_of(const jm__levels_input *input, const jm__reading_list *samp
                    hypot(sampler->busy_u_w, limit_u * sampler->limited * draw_w)};
 }
 
+/* Relative variance of the mean power of all work, of what its members are off each alone. */
+static double mean_variance(const jm__levels_input *input)
+{
+    double sum = 0;
+    for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++)
+        sum += pow(input->expected[k].weight * input->expected[k].own_u, 2);
+    return sum;
+}
+
+/* How far a column is from its share of the mean, which is known: what it is off alone, and what the mean is
+ * because of all others; a column that is most of the mean is taken to be off alone. */
+static double own_error(const jm__levels_input *input, size_t k)
+{
+    const jm__expectation *of = expected_of(input, k);
+    double variance = of->own_u * of->own_u;
+    return sqrt(variance + fmax(0, mean_variance(input) - 2 * of->weight * variance));
+}
+
 static level level_of(const jm__levels_input *input, const idle_levels *idle, double busy_w, size_t k)
 {
     if (k < input->class_columns) {
         double power_w = expected_of(input, k)->share * busy_w;
-        return (level){power_w, expected_of(input, k)->own_u * power_w};
+        return (level){power_w, own_error(input, k) * power_w};
     }
     size_t state = k - input->class_columns;
     return (level){idle->power_w[state], idle->own_w[state]};

@@ -2,6 +2,7 @@
  * and by clock. */
 #include "attribute/fit/refine.h"
 
+#include "attribute/input/ring_grid.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -34,6 +35,8 @@ static jm_status sampled_init(jm__sampled *s, const jm__fit *fit, const jm__fit_
     if (most < 4 * s->width) most = 4 * s->width;
     jm_status status = jm__readings_choose(&all, input->sensor, input->readings, input->reading_count,
                                            input->learn, input->unknown, err);
+    if (status == JM_OK && fit->calibration.moved)
+        status = jm__ring_grid(all.items, all.count, input->sensor->period_ns, true, err);
     if (status == JM_OK) status = jm__readings_sample(&s->readings, &all, most, err);
     jm__vec_free(&all);
     if (status != JM_OK) return status;

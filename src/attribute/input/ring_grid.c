@@ -51,7 +51,7 @@ static double lateness(int64_t stamp_ns, double grid_ns, double period_ns)
     return apart_ns - ceil(apart_ns / period_ns - latest_share) * period_ns;
 }
 
-jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, jm_error *err)
+jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, bool all, jm_error *err)
 {
     if (period_ns <= 0 || count < NEIGHBOURS_MIN) return JM_OK;
     int64_t *stamps_ns = calloc(count, sizeof *stamps_ns);
@@ -69,7 +69,8 @@ jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, j
         }
         if (isnan(off_ns)) continue;
         double late_ns = lateness(stamps_ns[i] - stamps_ns[middle], off_ns, period);
-        int64_t t_ns = stamps_ns[i] - (late_ns > tolerance_share * period ? llround(late_ns) : 0);
+        double least_ns = (all ? -tolerance_share : tolerance_share) * period;
+        int64_t t_ns = stamps_ns[i] - (late_ns > least_ns ? llround(late_ns) : 0);
         if (i == 0 || t_ns > readings[i - 1].t_ns) readings[i].t_ns = t_ns;
     }
     free(stamps_ns);

@@ -7,9 +7,11 @@
 #define JM_ATTRIBUTE_INPUT_RING_GRID_H
 
 #include <joulemap/board.h>
+#include <stdbool.h>
 
 /* Correct one sensor's readings in place; they are in order of time and stay so. A reading keeps its time if
- * no grid is found, or if the corrected time would be out of order. */
-jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, jm_error *err);
+ * no grid is found, or if the corrected time would be out of order. `all`: stamps that are on time as well,
+ * so that they lie on the grid and not just near it. */
+jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, bool all, jm_error *err);
 
 #endif

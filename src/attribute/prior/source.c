@@ -127,6 +127,9 @@ static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
  * (bursts). */
 static const double gap_w = 140, half_us = 3.9, slow_half_us = 15;
 
+/* A kernel of no known family may fill the board at once, or more slowly: so unsure is what it loses. */
+static const double unknown_rise_share = 0.5;
+
 /* Standard uncertainty of a whole family, relative. From program to program on such boards: attention 778 W
  * in the suite and 860 in bursts, elementwise 620 and 470 (AdamW). On other boards the order holds but not
  * the figures: a V100's sgemm draws 1.3 times the mean of its 26 kernels, which spread by 20 %
@@ -156,7 +159,7 @@ static double power_of(const jm_board *board, jm__kernel_family family, double m
 
 /* The classes of a column. */
 typedef struct mixture {
-    double seconds;
+    double seconds, calls;
     double joules;  /* at the powers of their families */
     double errors;  /* seconds times the squares of the members' errors */
     uint32_t first; /* class + 1 */
@@ -171,6 +174,7 @@ static void add_family_class(mixture *m, const jm_board *board, const jm__classe
     double mean_us = sum->calls > 0 ? sum->ran_s / (double)sum->calls * 1e6 : 0;
     double seconds = fmax(sum->ran_s, 1e-9); /* > 0, so that means exist */
     m->seconds += seconds;
+    m->calls += fmax(1, (double)sum->calls);
     m->joules += seconds * power_of(board, family, mean_us);
     m->errors += seconds * families[family].own_u * families[family].own_u;
     m->one_family = first == NULL || (m->one_family && first->family == family);
@@ -209,12 +213,21 @@ static bool find_kin(uint32_t *kin, const mixture *columns, size_t count, const 
     return fine;
 }
 
+/* What a kernel of this length may lose to its rise, relative to what it draws. */
+static double lost_of(const mixture *m)
+{
+    double us = m->seconds / m->calls * 1e6, rise = us / (us + half_us);
+    double most_w = families[JM_KERNEL_FAMILY_OTHER].h200_w - gap_w;
+    return (1 - rise) * most_w / (gap_w + rise * most_w);
+}
+
 static jm__expectation make_expectation(const mixture *m, double mean_w, double all_j, double family_u,
                                         const jm__classes *classes)
 {
     jm__kernel_family family = classes->items[m->first - 1].family;
     if (!m->one_family) family = JM_KERNEL_FAMILY_OTHER;
     double own_u = m->one_family ? sqrt(m->errors / m->seconds) : families[family].own_u;
+    if (family == JM_KERNEL_FAMILY_OTHER) own_u = hypot(own_u, unknown_rise_share * lost_of(m));
     return (jm__expectation){
         .share = m->joules / m->seconds / mean_w,
         .weight = m->joules / all_j,

@@ -284,7 +284,7 @@ static found calibrate(program *p)
     const jm__response profile = jm__calibration_of(p->sensor).response;
     double lag_u = (double)p->sensor->lag_u_ns,
            width_u = p->sensor->tau_u_ns > 0 ? (double)p->sensor->tau_u_ns : 1;
-    assert_int_equal(jm__calibrate(&f.c, p->sensor, &p->pass, &p->joint_prior, NULL, NULL), JM_OK);
+    assert_int_equal(jm__calibrate(&f.c, p->sensor, &p->pass, NULL, &p->joint_prior, NULL, NULL), JM_OK);
     assert_int_equal(f.c.count, JM_RESPONSE_POINTS);
     for (int i = 0; i < JM_RESPONSE_POINTS; i++) {
         f.lag[i] = (f.c.points[i].lag_ns - profile.lag_ns) / lag_u;
@@ -457,10 +457,32 @@ static void test_what_is_sure_stays(void **state)
     program *p = make(&sensor, 60, 0);
     jm__calibration c;
     measure(p, 0, 0, 4, 0);
-    assert_int_equal(jm__calibrate(&c, &sensor, &p->pass, &p->joint_prior, NULL, NULL), JM_OK);
+    assert_int_equal(jm__calibrate(&c, &sensor, &p->pass, NULL, &p->joint_prior, NULL, NULL), JM_OK);
     assert_int_equal(c.count, 1);
     assert_true(c.points[0].lag_ns == 3.5e6 && c.points[0].width_ns == 13e6 && !c.taught);
     assert_true(c.lag_variance == 0 && c.width_variance == 0);
+    release(p);
+}
+
+/* Values of the grid's time whose stamps scatter, and values of the time that their stamps say. */
+static void test_readings_tell_which_times_are_theirs(void **state)
+{
+    (void)state;
+    program *p = make(&ring, 8, 0);
+    static jm_reading stamped[READINGS];
+    jm__calibration c;
+    measure(p, 0, 0, 4, 0);
+    memcpy(stamped, p->readings, sizeof stamped);
+    for (size_t i = 0; i < READINGS; i++)
+        stamped[i].t_ns += (int64_t)(0.5e6 * (2 * dense_uniform() - 1));
+    jm__pass pass = p->pass;
+    pass.readings = stamped;
+    assert_int_equal(jm__calibrate(&c, &ring, &pass, p->readings, &p->joint_prior, NULL, NULL), JM_OK);
+    assert_true(c.moved);
+    assert_int_equal(jm__calibrate(&c, &ring, &p->pass, stamped, &p->joint_prior, NULL, NULL), JM_OK);
+    assert_false(c.moved);
+    assert_int_equal(jm__calibrate(&c, &ring, &p->pass, NULL, &p->joint_prior, NULL, NULL), JM_OK);
+    assert_false(c.moved);
     release(p);
 }
 
@@ -473,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_a_response_found_in_drawn_readings_is_off_as_it_says),
         cmocka_unit_test(test_steady_work_leaves_the_profile_as_it_was),
         cmocka_unit_test(test_what_is_sure_stays),
+        cmocka_unit_test(test_readings_tell_which_times_are_theirs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void check_grid(double ppm, int one_in, int64_t least_ns, int64_t most_ns
 {
     board *b = make(ppm, one_in, least_ns, most_ns);
     assert_true(worst_ns(b, COUNT) > least_ns - MS);
-    assert_int_equal(jm__ring_grid(b->readings, COUNT, PERIOD, NULL), JM_OK);
+    assert_int_equal(jm__ring_grid(b->readings, COUNT, PERIOD, false, NULL), JM_OK);
     assert_true(worst_ns(b, COUNT) < 300 * JM_NS_PER_US);
 }
 
@@ -97,7 +97,7 @@ static void test_samples_that_are_missing_do_not_move_the_others(void **state)
     size_t kept = 0;
     for (size_t i = 0; i < COUNT; i++)
         if (i % 500 > 20 && i % 7 != 0) b->readings[kept++] = b->readings[i];
-    assert_int_equal(jm__ring_grid(b->readings, kept, PERIOD, NULL), JM_OK);
+    assert_int_equal(jm__ring_grid(b->readings, kept, PERIOD, false, NULL), JM_OK);
     assert_true(worst_ns(b, kept) < 300 * JM_NS_PER_US);
 }
 
@@ -108,7 +108,7 @@ static void test_a_grid_that_jumps_is_followed(void **state)
     board *b = make(0, 6, 9 * MS, 10 * MS);
     for (size_t i = COUNT / 2; i < COUNT; i++)
         b->readings[i].t_ns += 7 * MS;
-    assert_int_equal(jm__ring_grid(b->readings, COUNT, PERIOD, NULL), JM_OK);
+    assert_int_equal(jm__ring_grid(b->readings, COUNT, PERIOD, false, NULL), JM_OK);
     for (size_t i = COUNT / 2; i < COUNT; i++)
         b->readings[i].t_ns -= 7 * MS;
     size_t off = 0;
@@ -122,7 +122,7 @@ static void test_order_stays_and_nothing_is_moved_without_a_grid(void **state)
     (void)state;
     board *b = make(0, 6, 9 * MS, 10 * MS);
     b->readings[100].t_ns = b->readings[99].t_ns + 1; /* stamped twice */
-    assert_int_equal(jm__ring_grid(b->readings, COUNT, PERIOD, NULL), JM_OK);
+    assert_int_equal(jm__ring_grid(b->readings, COUNT, PERIOD, false, NULL), JM_OK);
     for (size_t i = 1; i < COUNT; i++)
         assert_true(b->readings[i].t_ns > b->readings[i - 1].t_ns);
 
@@ -130,9 +130,9 @@ static void test_order_stays_and_nothing_is_moved_without_a_grid(void **state)
     int64_t t_ns = 0;
     for (size_t i = 0; i < COUNT; i++)
         before[i] = any[i] = (jm_reading){1, t_ns += MS + some(2 * PERIOD), 0};
-    assert_int_equal(jm__ring_grid(any, COUNT, PERIOD, NULL), JM_OK);
-    assert_int_equal(jm__ring_grid(any, 7, PERIOD, NULL), JM_OK); /* too few for a grid */
-    assert_int_equal(jm__ring_grid(any, COUNT, 0, NULL), JM_OK);  /* unknown period */
+    assert_int_equal(jm__ring_grid(any, COUNT, PERIOD, false, NULL), JM_OK);
+    assert_int_equal(jm__ring_grid(any, 7, PERIOD, false, NULL), JM_OK); /* too few for a grid */
+    assert_int_equal(jm__ring_grid(any, COUNT, 0, false, NULL), JM_OK);  /* unknown period */
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(any[i].t_ns, before[i].t_ns);
 }
