@@ -273,18 +273,19 @@ static double mean_variance(const jm__levels_input *input)
 
 /* How far a column is from its share of the mean, which is known: what it is off alone, and what the mean is
  * because of all others; a column that is most of the mean is taken to be off alone. */
-static double own_error(const jm__levels_input *input, size_t k)
+static double own_error(const jm__levels_input *input, double of_mean, size_t k)
 {
     const jm__expectation *of = expected_of(input, k);
     double variance = of->own_u * of->own_u;
-    return sqrt(variance + fmax(0, mean_variance(input) - 2 * of->weight * variance));
+    return sqrt(variance + fmax(0, of_mean - 2 * of->weight * variance));
 }
 
-static level level_of(const jm__levels_input *input, const idle_levels *idle, double busy_w, size_t k)
+static level level_of(const jm__levels_input *input, const idle_levels *idle, double busy_w, double of_mean,
+                      size_t k)
 {
     if (k < input->class_columns) {
         double power_w = expected_of(input, k)->share * busy_w;
-        return (level){power_w, own_error(input, k) * power_w};
+        return (level){power_w, own_error(input, of_mean, k) * power_w};
     }
     size_t state = k - input->class_columns;
     return (level){idle->power_w[state], idle->own_w[state]};
@@ -299,9 +300,10 @@ static jm_status assume(jm__prior *prior, const jm__levels_input *input, const j
     double busy_w = levels->power_w[0] > busy_least_of_mean * mean_w ? levels->power_w[0] : mean_w;
     idle_levels idle = rough_idle(least_w, busy_w);
     if (input->idle != NULL) know_idle(&idle, input->idle);
+    double of_mean = mean_variance(input);
     for (size_t k = 0; k < input->columns; k++) {
         level of = k < input->class_columns + JM_IDLE_STATES
-                       ? level_of(input, &idle, busy_w, k)
+                       ? level_of(input, &idle, busy_w, of_mean, k)
                        : draw_of(input, sample, mean_w, k - input->class_columns - JM_IDLE_STATES);
         JM_TRY(jm__prior_add_power(prior, k, of.power_w, of.u_w, err));
     }
