@@ -105,7 +105,7 @@ struct jm__sampler {
  * time. */
 #define COUNTER_OFTEN_NS      (INT64_C(1) * JM_NS_PER_S)
 #define COUNTER_MOST_OFTEN_NS (INT64_C(500) * JM_NS_PER_MS)
-#define COUNTER_STEP_NS       (INT64_C(4) * JM_NS_PER_MS)
+#define SEARCH_STEP_NS        (INT64_C(4) * JM_NS_PER_MS)
 #define COUNTER_SLOW_NS       (INT64_C(20) * JM_NS_PER_MS) /* slower updates are awaited */
 #define FAILED_MAX_NS         (INT64_C(10) * JM_NS_PER_S)
 #define TAIL_MAX_NS           (INT64_C(200) * JM_NS_PER_MS) /* longer tails are not awaited */
@@ -281,6 +281,14 @@ static void ticked_take(sampled_channel *channel, jm__sampler *sampler, const jm
     channel->fresh_ns = channel->emitted_ns + 1;
 }
 
+/* Until an update was seen nothing is known of when they come: the first readings would be dated within a
+ * fifth of the period, and those are of the time in which the program begins. */
+static int64_t ticked_every_ns(const sampled_channel *channel)
+{
+    bool search = !channel->tick.known && !channel->stuck && channel->every_ns > SEARCH_STEP_NS;
+    return search ? SEARCH_STEP_NS : channel->every_ns;
+}
+
 /* Ignores idle (bit 0) and requested clocks (bit 1), which do not throttle. All 64 bits, the value of a
  * broken sensor, are 2^64 as a double, which fits no integer. */
 static uint64_t throttle_reasons(double value)
@@ -341,7 +349,7 @@ static void counter_rest(sampled_channel *channel, int64_t now_ns)
     /* A known update is approached shortly before: two reads instead of twenty. */
     int64_t low_ns, high_ns;
     if (jm__tick_next(&channel->tick, channel->due_ns, &low_ns, &high_ns))
-        channel->due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
+        channel->due_ns = low_ns - channel->row.read_cost_ns - SEARCH_STEP_NS;
 }
 
 static void counter_note(const sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns,
@@ -406,7 +414,7 @@ static void counter_take(sampled_channel *channel, jm__sampler *sampler, int64_t
     channel->has_value = true;
     channel->value = sample->value;
     channel->value_ns = begin_ns;
-    channel->due_ns = now_ns + COUNTER_STEP_NS;
+    channel->due_ns = now_ns + SEARCH_STEP_NS;
     if (dated) counter_change(channel, sampler, low_ns, now_ns, late);
     if (late && channel->search_ns != 0) counter_give_up(channel, sampler, channel->moved, now_ns);
 }
@@ -453,8 +461,8 @@ static jm_status channel_serve(sampled_channel *channel, jm__sampler *sampler, j
     polled_take(channel, sampler);
     /* At multiples of the distance, so that channels with one distance share a wake-up. */
     int64_t now_ns = begin_ns + took_ns;
-    channel->due_ns =
-        channel->ticked ? begin_ns + channel->every_ns : (now_ns / channel->every_ns + 1) * channel->every_ns;
+    channel->due_ns = channel->ticked ? begin_ns + ticked_every_ns(channel)
+                                      : (now_ns / channel->every_ns + 1) * channel->every_ns;
     int64_t rest_ns = (channel->ticked ? MAIN_COST_SHARE - 1 : COST_SHARE) * took_ns;
     if (channel->due_ns < now_ns + rest_ns && took_ns > JM_NS_PER_MS) channel->due_ns = now_ns + rest_ns;
     return JM_OK;
@@ -484,8 +492,8 @@ static void channel_hurry(sampled_channel *channel, int64_t requested_ns, bool e
     /* A counter with a known update is read around it. */
     if (channel->mode == CHANNEL_COUNTER && channel->search_ns == 0 &&
         jm__tick_next(&channel->tick, edge_ns, &low_ns, &high_ns) &&
-        low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS > due_ns)
-        due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
+        low_ns - channel->row.read_cost_ns - SEARCH_STEP_NS > due_ns)
+        due_ns = low_ns - channel->row.read_cost_ns - SEARCH_STEP_NS;
     if (channel->mode == CHANNEL_COUNTER && channel->search_ns != 0) return; /* a search is running */
     channel->due_ns = due_ns;
 }

@@ -471,6 +471,24 @@ static void test_a_slow_sensor_takes_a_fiftieth_of_the_time_and_a_main_one_half(
     assert_in_range(calls, 30 * 6 + 25, 30 * 7 + 120);
 }
 
+/* A program may begin at once: its first readings are as good as any. The very first is the value that was
+ * there. */
+static void test_the_first_readings_of_a_polled_power_sensor_lie_on_the_grid_of_the_later_ones(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char faults[64];
+        snprintf(faults, sizeof faults, "missing:nvmlDeviceGetSamples;slow:nvmlDeviceGetName=%dms",
+                 1 + 23 * i);
+        sampled((plan){.board = "a100", .faults = faults, .length_ns = 3 * S});
+        int64_t times[100];
+        int count = times_of("power_instant", false, 0, times, 100);
+        assert_in_range(count, 29, 34);
+        for (int k = 1; k < count; k++)
+            check_time(times[k], times[count - 1] - (count - 1 - k) * 101 * MS, 4 * MS);
+    }
+}
+
 static void test_a_ring_with_nothing_new_is_told_and_the_next_best_takes_over(void **state)
 {
     (void)state;
@@ -513,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_a_failing_sensor_is_tried_soon_and_then_ever_more_rarely),
         cmocka_unit_test(test_a_slow_sensor_takes_a_fiftieth_of_the_time_and_a_main_one_half),
         cmocka_unit_test(test_a_power_sensor_that_stands_still_is_told_once),
+        cmocka_unit_test(test_the_first_readings_of_a_polled_power_sensor_lie_on_the_grid_of_the_later_ones),
         cmocka_unit_test(test_a_ring_with_nothing_new_is_told_and_the_next_best_takes_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
