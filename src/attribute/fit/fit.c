@@ -383,6 +383,7 @@ static void take(jm__fit *fit, jm__fit_interval *from, const jm_sensor *sensor)
     fit->noise_w = from->noise_w;
     fit->correlation = from->correlation;
     fit->discrepancy = from->discrepancy;
+    fit->missed_w = from->missed_w;
     if (sensor->noise > 0 && from->readings > 0) fit->chi2_n = pow(from->noise_w / sensor->noise, 2);
     fit->quantile = jm__student_quantile(0.95, from->freedom);
     fit->fitted = true;
@@ -525,7 +526,7 @@ static jm__total own_total(const jm__fit *fit, const jm__fit_input *input)
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
     *fit = (jm__fit){.columns = input->columns, .known = true};
-    fit->residual_w = fit->chi2_n = fit->closure_z = fit->noise_w = NAN;
+    fit->residual_w = fit->chi2_n = fit->closure_z = fit->noise_w = fit->missed_w = NAN;
     chosen readings = {0};
     jm_status status = input->sensor != NULL ? choose(&readings, input, err) : JM_OK;
     if (status == JM_OK)

@@ -70,6 +70,7 @@ typedef struct jm__fit {
     double noise_w;
     double correlation; /* of neighbouring residuals */
     double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
+    double missed_w;    /* see jm__fit_interval */
     jm__total total;    /* as measured, or the fit's own: see jm__fit_run */
     double free_j;      /* what the fit alone says of the total */
     double closure_z;   /* NAN without an independent total */

@@ -42,6 +42,8 @@ typedef struct jm__fit_interval {
     double correlation; /* of neighbouring residuals */
     jm__noise noise;    /* of the readings: white and drift */
     double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
+    double missed_w; /* by the fit of the rest of the time, of the mean power of an eighth of it; NAN: too few
+                        readings */
 } jm__fit_interval;
 
 /* Powers of nothing, without any error. */

@@ -261,8 +261,8 @@ static bool add_sentence(jm__verdict *verdict, jm__check check, const jm__check_
     jm__strbuf_add(&text, checks[check].after);
     if (check == JM_CHECK_no_layer && check_figures->no_layer_why != NULL)
         jm__strbuf_format(&text, ": %s", check_figures->no_layer_why);
-    if ((check == JM_CHECK_chi2_n || check == JM_CHECK_residual) && check_figures->total_is_measured)
-        jm__strbuf_add(&text, ", the total is sound");
+    bool of_fit = check == JM_CHECK_prediction || check == JM_CHECK_residual;
+    if (of_fit && check_figures->total_is_measured) jm__strbuf_add(&text, ", the total is sound");
     char *whole = jm__strbuf_take(&text);
     if (whole != NULL && jm__vec_push(&verdict->sentences, whole)) return true;
     free(whole);
@@ -354,10 +354,6 @@ static jm__no_layer no_layer_of(const jm__attribution *a)
     return (jm__no_layer){.share = without_j / all_j, .why = reason(energies, a->dataset)};
 }
 
-/* Residuals below this share of the mean power pass, whatever chi2/n is: a very quiet sensor has a high
- * chi2/n even with good figures. A choice: such an error of single powers is within their intervals. */
-static const double residual_min = 0.02;
-
 static double share_of(double part, double whole)
 {
     return whole > 0 ? part / whole : NAN;
@@ -368,6 +364,33 @@ static double closure_gap_j(const jm__board_part *part)
 {
     bool has_total = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
     return has_total ? fabs(part->fit.free_j - part->total.energy_j) : 0;
+}
+
+/* Residuals beyond the sensor's own noise. */
+static double beyond_noise_w(const jm__board_part *part)
+{
+    return sqrt(fmax(0, pow(part->fit.residual_w, 2) - pow(part->sensor->noise, 2)));
+}
+
+static double lag_off(const jm__board_part *part)
+{
+    double off_ns = part->fit.calibration.response.lag_ns - (double)part->sensor->lag_ns;
+    return share_of(fabs(off_ns), (double)part->sensor->lag_u_ns);
+}
+
+/* What is wrong with a board's fit, the worst of all boards. */
+static void check_fit(double *figures, const jm__board_part *part)
+{
+    if (!part->fit.fitted) return;
+    double mean_w = part->total.energy_j / (1e-9 * (double)jm__intervals_duration_ns(&part->windows));
+    const struct {
+        jm__check check;
+        double figure;
+    } found[] = {{JM_CHECK_lag, lag_off(part)},
+                 {JM_CHECK_prediction, share_of(part->fit.missed_w, mean_w)},
+                 {JM_CHECK_residual, share_of(beyond_noise_w(part), mean_w)}};
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        figures[found[i].check] = fmax(figures[found[i].check], found[i].figure);
 }
 
 static void check_boards(double *figures, const jm__attribution *a)
@@ -386,6 +409,7 @@ static void check_boards(double *figures, const jm__attribution *a)
         unseen_j += part->total.unseen_j;
         gap_j += closure_gap_j(part);
         sensors_j += fabs(part->total.apart_j);
+        check_fit(figures, part);
         unrecorded_s = fmax(unrecorded_s, unrecorded_time_s(a->dataset, part)); /* NAN: as if 0 */
         total_j += part->total.energy_j;
     }
@@ -399,15 +423,6 @@ static void check_boards(double *figures, const jm__attribution *a)
     figures[JM_CHECK_unseen] = share_of(unseen_j, total_j);
     figures[JM_CHECK_closure] = share_of(gap_j, total_j);
     figures[JM_CHECK_sensors] = share_of(sensors_j, total_j);
-}
-
-static void check_fit(double *figures, const jm_report_totals *totals)
-{
-    double mean_w = totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN;
-    double residual = totals->residual_w / mean_w;
-    figures[JM_CHECK_residual] = isnan(totals->chi2_n) ? residual : NAN; /* if the noise is unknown */
-    figures[JM_CHECK_chi2_n] = residual < residual_min ? NAN : totals->chi2_n;
-    figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
 }
 
 /* Of the time of work: beside work of another kind. */
@@ -469,7 +484,8 @@ static jm__check_figures find_figures(const jm__attribution *a, const jm__rows *
     check_boards(check_figures.figures, a);
     if (isnan(totals->total_energy_j))
         check_figures.figures[JM_CHECK_boards_missing] = NAN; /* said already */
-    check_fit(check_figures.figures, totals);
+    check_figures.figures[JM_CHECK_unresolved] =
+        share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
     check_figures.figures[JM_CHECK_lost_records] = lost_share(a, quality);
     if (has_layers(a->options.by)) check_figures.figures[JM_CHECK_no_layer] = no_layer->share;
     check_figures.no_layer_why = no_layer->why;

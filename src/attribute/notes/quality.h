@@ -56,9 +56,11 @@ const char *jm__throttle_reason_text(int bit);
       " of the time a GPU was busy with work that was not recorded (another user's, or in a container?): "   \
       "it "                                                                                                  \
       "stands as idle")                                                                                      \
-    X(chi2_n, 3, 10, "the fit misses the readings by more than noise, chi2/n ", NUMBER,                      \
-      " (1 is ideal): single parts are indicative")                                                          \
-    X(residual, 0.1, 0.3, "the fit misses the readings by ", PERCENT,                                        \
+    X(lag, 2.5, INFINITY, "the readings' lag is ", NUMBER,                                                   \
+      " standard uncertainties from the sensor's: do their clock and that of the work differ?")              \
+    X(prediction, 0.01, 0.1, "the fit of the rest misses the mean power of an eighth of the run by ",        \
+      PERCENT, ": single parts are indicative")                                                              \
+    X(residual, 0.1, 0.15, "the fit misses the readings by ", PERCENT,                                       \
       " of the mean power: single parts are indicative")                                                     \
     X(closure, 0.01, 0.05, "the fit and the total are ", PERCENT,                                            \
       " apart, more than 3 standard uncertainties: the parts do not add up to what was measured")            \

@@ -264,6 +264,42 @@ static void check_shift(program *p, const jm__posterior *first, const errors *e,
     }
 }
 
+/* By what sections differ beyond what each is expected to miss, having been left out of the fit. */
+static double missed_of(const program *p, const jm__posterior *first)
+{
+    enum { SECTIONS = 8 };
+    double sum = 0, weights = 0, noise = pow(first->noise_w, 2);
+    for (size_t left_out = 0; left_out < SECTIONS; left_out++) {
+        double inverse[COLUMNS * COLUMNS], right[COLUMNS] = {0}, power_w[COLUMNS], mean[COLUMNS] = {0};
+        double value = 0, count = 0, variance;
+        memcpy(inverse, p->joint_prior.covariance, sizeof inverse);
+        dense_invert(inverse, COLUMNS);
+        for (size_t i = 0; i < COLUMNS * COLUMNS; i++)
+            right[i / COLUMNS] += inverse[i] * p->joint_prior.power_w[i % COLUMNS];
+        for (size_t n = 0; n < p->readings.count; n++) {
+            const double *row = p->rows + n * COLUMNS;
+            bool out = n * SECTIONS / p->readings.count == left_out;
+            for (size_t i = 0; !out && i < COLUMNS * COLUMNS; i++)
+                inverse[i] += row[i / COLUMNS] * row[i % COLUMNS] / noise;
+            for (size_t k = 0; k < COLUMNS; k++)
+                *(out ? &mean[k] : &right[k]) += out ? row[k] : row[k] * p->readings.items[n].value / noise;
+            value += out ? p->readings.items[n].value : 0;
+            count += out;
+        }
+        dense_invert(inverse, COLUMNS);
+        dense_multiply(power_w, inverse, right, COLUMNS, COLUMNS, 1);
+        for (size_t k = 0; k < COLUMNS; k++) {
+            mean[k] /= count;
+            value -= count * mean[k] * power_w[k];
+        }
+        dense_around(&variance, mean, inverse, COLUMNS, 1);
+        variance += noise / count;
+        sum += pow(value / count, 2) / variance;
+        weights += 1 / variance;
+    }
+    return sum > 20.1 ? sqrt((sum - SECTIONS) / weights) : 0; /* chi square, 99 % */
+}
+
 static void check(program *p, const queried *a)
 {
     jm__calibration c = jm__calibration_of(&ring);
@@ -293,6 +329,11 @@ static void check(program *p, const queried *a)
     assert_true(said.noise_w == first.noise_w && said.freedom == first.freedom);
     assert_true(fabs(said.residual_w / sqrt(square) - 1) < 1e-9);
     assert_true(fabs(said.correlation - correlation_of(p, &first)) < 1e-9);
+    if (p->readings.count < JM_NOISE_READINGS)
+        assert_true(isnan(said.missed_w));
+    else
+        assert_true(fabs(said.missed_w - missed_of(p, &first)) < 1e-6);
+    assert_true(!a->larger || said.missed_w > 5);
     jm__fit_interval_free(&said);
     jm__posterior_free(&first);
 }

@@ -73,14 +73,13 @@ static void test_the_worst_is_the_reason_and_the_others_are_marked_too(void **st
     jm__check_figures facts = nothing_known();
     facts.total_is_measured = true;
     facts.figures[JM_CHECK_unseen] = 0.02;
-    facts.figures[JM_CHECK_chi2_n] = 39.4;
+    facts.figures[JM_CHECK_prediction] = 0.139;
     facts.figures[JM_CHECK_closure] = 0.08;
     facts.figures[JM_CHECK_throttled] = 0.99;
     jm__verdict verdict = verdict_on(&facts);
     static const char *const expected[] = {
-        "the fit misses the readings by more than noise, chi2/n 39 (1 is ideal): single parts are "
-        "indicative, "
-        "the total is sound",
+        "the fit of the rest misses the mean power of an eighth of the run by 14 %: single parts are "
+        "indicative, the total is sound",
         "the fit and the total are 8.0 % apart, more than 3 standard uncertainties: the parts do not add up "
         "to "
         "what was measured",
