@@ -259,11 +259,11 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
  * millisecond or LAGS_MOST of them, halved LEVELS times at most. A coarse cell may lie beside a maximum that
  * is narrower: cells up to `worth` nats below the best are refined. Once `enough` cells share the weight,
  * their sum does for an integral. */
-enum { LEVELS = 5, LAGS_MOST = 64, CELLS_MAX = 800, REFINED_MAX = 12, RANGE_LAG_U = 3, RANGE_WIDTH_U = 2 };
+enum { LEVELS = 5, LAGS_MOST = 64, CELLS_MAX = 1600, REFINED_MAX = 24, RANGE_LAG_U = 3, RANGE_WIDTH_U = 2 };
 
 static const double least_step_ns = JM_NS_PER_MS, enough = 10, correlation_most = 0.95;
 
-static const double worth[LEVELS] = {30, 20, 12, 12, 12};
+static const double worth[LEVELS] = {100, 40, 12, 12, 12};
 
 typedef struct cell {
     int lag, width;  /* in finest steps from the profile */
@@ -490,7 +490,9 @@ static const struct {
     [JM_LAW_OVERLAP] = {0.4, 0.4, -0.2, 1, {0.1, 0.02, 0.005}},
 };
 
-/* Lag and width are looked for with one law, and the law with one response: by turns. */
+/* Lag and width are looked for with one law, and the law with one response: by turns. The response comes
+ * first, with the law as it is assumed: a law that was found at the profile's response explains what is wrong
+ * with that one, and the response stays there. */
 enum { ROUNDS = 4 };
 
 typedef struct trial {
@@ -698,7 +700,7 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
     for (jm__law_unknown i = 0; i < JM_LAW_UNKNOWNS; i++)
         s->values.of[i] = assumed_law[i].mean;
     jm_status status = search_init(s, sensor, pass, err);
-    if (status == JM_OK) (void)find_law(s, calibration);
+    jm__power_law_set(law, &s->values, pass->design->cursor.pieces);
     for (int round = 0; status == JM_OK && round < ROUNDS; round++) {
         s->count = 0;
         status = find(s, err);
