@@ -211,6 +211,16 @@ static double missed(double *weight, const section *left_out, const section *all
     return left_out->sum / left_out->readings - jm__matrix_dot(moment, mean, n);
 }
 
+/* An error that a section's readings have in common, as part of their scores' covariance. */
+static void add_missed(const search *s, const double *row, double missed_w)
+{
+    size_t n = s->part.columns;
+    double scale = missed_w * (double)s->all.count / (double)s->part.count;
+    for (size_t k = 0; k < n; k++)
+        for (size_t m = 0; m < n; m++)
+            s->scores[k * n + m] += scale * scale * row[k] * row[m];
+}
+
 /* The sum of SECTIONS squares of unit variance is above that once in a hundred times. */
 static const double by_chance = 20.1;
 
@@ -237,6 +247,8 @@ static jm_status predict_sections(jm__fit_interval *out, const search *s, jm_err
         square += weight * off_w * off_w;
     }
     if (weights > 0) out->missed_w = square > by_chance ? sqrt((square - SECTIONS) / weights) : 0;
+    for (size_t i = 0; out->missed_w > 0 && i < SECTIONS; i++)
+        add_missed(s, sections[i].row, out->missed_w);
     free(room);
     return JM_OK;
 }
