@@ -186,11 +186,7 @@ static size_t block_length(const jm__pass *pass)
 
 static void add_score(double *scores, double *block, size_t columns)
 {
-    for (size_t k = 0; k < columns; k++) {
-        if (block[k] == 0) continue;
-        for (size_t m = 0; m < columns; m++)
-            scores[k * columns + m] += block[k] * block[m];
-    }
+    jm__matrix_add_outer(scores, 1, block, columns);
     memset(block, 0, columns * sizeof *block);
 }
 

@@ -211,16 +211,6 @@ static double missed(double *weight, const section *left_out, const section *all
     return left_out->sum / left_out->readings - jm__matrix_dot(moment, mean, n);
 }
 
-/* An error that a section's readings have in common, as part of their scores' covariance. */
-static void add_missed(const search *s, const double *row, double missed_w)
-{
-    size_t n = s->part.columns;
-    double scale = missed_w * (double)s->all.count / (double)s->part.count;
-    for (size_t k = 0; k < n; k++)
-        for (size_t m = 0; m < n; m++)
-            s->scores[k * n + m] += scale * scale * row[k] * row[m];
-}
-
 /* The sum of SECTIONS squares of unit variance is above that once in a hundred times. */
 static const double by_chance = 20.1;
 
@@ -247,8 +237,9 @@ static jm_status predict_sections(jm__fit_interval *out, const search *s, jm_err
         square += weight * off_w * off_w;
     }
     if (weights > 0) out->missed_w = square > by_chance ? sqrt((square - SECTIONS) / weights) : 0;
-    for (size_t i = 0; out->missed_w > 0 && i < SECTIONS; i++)
-        add_missed(s, sections[i].row, out->missed_w);
+    double scale = out->missed_w * (double)s->all.count / (double)s->part.count;
+    for (size_t i = 0; out->missed_w > 0 && i < SECTIONS; i++) /* an error that its readings have in common */
+        jm__matrix_add_outer(s->scores, scale * scale, sections[i].row, n);
     free(room);
     return JM_OK;
 }
@@ -464,16 +455,11 @@ void jm__fit_interval_mix(jm__fit_interval *out)
     size_t n = out->columns;
     double *mean = out->shift; /* that of the first point is used up last */
     for (size_t p = 0; p < out->points; p++)
-        for (size_t k = 0; k < n; k++)
-            for (size_t m = 0; m < n; m++)
-                out->covariance[k * n + m] +=
-                    out->shift[p * n + k] * out->shift[p * n + m] / (double)out->points;
+        jm__matrix_add_outer(out->covariance, 1 / (double)out->points, out->shift + p * n, n);
     for (size_t p = 1; p < out->points; p++)
         for (size_t k = 0; k < n; k++)
             mean[k] += out->shift[p * n + k];
-    for (size_t k = 0; k < n; k++)
-        for (size_t m = 0; m < n; m++)
-            out->covariance[k * n + m] -= mean[k] * mean[m] / pow((double)out->points, 2);
+    jm__matrix_add_outer(out->covariance, -1 / pow((double)out->points, 2), mean, n);
     for (size_t k = 0; k < n; k++)
         out->power_w[k] += mean[k] / (double)out->points;
 }

@@ -38,6 +38,15 @@ void jm__matrix_multiply(double *out, double factor, const double *left, const d
     }
 }
 
+void jm__matrix_add_outer(double *matrix, double factor, const double *vector, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double value = factor * vector[i], *row = matrix + i * n;
+        for (size_t k = 0; value != 0 && k < n; k++)
+            row[k] += value * vector[k];
+    }
+}
+
 void jm__matrix_add_square(double *matrix, const double *vector, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -12,6 +12,9 @@ double jm__matrix_dot(const double *left, const double *right, size_t n);
 /* out = factor * left * right, n * n; out is neither of them. */
 void jm__matrix_multiply(double *out, double factor, const double *left, const double *right, size_t n);
 
+/* matrix += factor vector vector', all of it */
+void jm__matrix_add_outer(double *matrix, double factor, const double *vector, size_t n);
+
 /* matrix += vector vector', its lower half */
 void jm__matrix_add_square(double *matrix, const double *vector, size_t n);
 

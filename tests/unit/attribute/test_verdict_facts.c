@@ -230,6 +230,9 @@ static void test_a_fit_is_marked_by_its_residual_whatever_the_noise_of_the_senso
             expect(s, fits[i].verdict, fits[i].words);
         }
     }
+    synthetic *s = program(1, 4, 0);
+    s->sensors[0].noise = 0.5; /* a quiet sensor: a residual of 1 %, eight times its noise */
+    expect(s, "good", all_is_well);
 }
 
 /* Kernels draw `more_w` more, with time as a board does that warms up, or from the middle of the run on. */
