@@ -160,6 +160,8 @@
     T(TEXT_OR_NONE, total_source, "total_source", JM_IN_REPORT,                                              \
       "The sensor behind it: \"energy_counter\", \"power_ring\"")                                            \
     T(REAL_OR_NONE, idle_energy_j, "idle_energy_j", JM_IN_REPORT, "Joules while nothing ran")                \
+    T(REAL_OR_NONE, unrecorded_energy_j, "unrecorded_energy_j", JM_IN_REPORT,                                \
+      "Joules of work that was not recorded: a GPU was busy by its utilisation")                             \
     T(REAL_OR_NONE, outside_energy_j, "outside_energy_j", JM_IN_REPORT,                                      \
       "Joules of what ran outside of all layers")                                                            \
     T(REAL_OR_NONE, unresolved_energy_j, "unresolved_energy_j", JM_IN_REPORT,                                \

@@ -415,9 +415,33 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
     return status;
 }
 
+/* Work of which nothing is recorded has what the meter says; powers are learnt from the rest, whose total
+ * goes into `rest`. */
+static bool leave_unrecorded_out(jm__board_part *part, jm__total *rest)
+{
+    const jm__intervals *time = &part->work->tally.unrecorded;
+    *rest = part->total;
+    bool fine = jm__intervals_add_all(&part->unrecorded, time) &&
+                jm__intervals_intersect(&part->unrecorded, &part->traced) &&
+                jm__intervals_subtract(&part->traced, time) && jm__intervals_subtract(&part->learn, time) &&
+                jm__intervals_add_all(&part->unknown, time);
+    jm__intervals_normalise(&part->unknown);
+    if (!fine || part->unrecorded.count == 0) return fine;
+    jm__intervals others = {0};
+    fine =
+        jm__intervals_add_all(&others, &part->windows) && jm__intervals_subtract(&others, &part->unrecorded);
+    *rest = (jm__total){0};
+    if (others.count > 0) *rest = jm__board_total(part, &others);
+    part->unrecorded_total = jm__board_total(part, &part->unrecorded);
+    jm__vec_free(&others);
+    return fine;
+}
+
 static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const jm__power_series *series = jm__board_series(part);
+    jm__total total;
+    if (!leave_unrecorded_out(part, &total)) return jm__no_memory(err, "jm__attribution_fit");
     jm__fit_input input = {
         .sensor = part->sensor,
         .readings = series == NULL ? NULL : series->readings,
@@ -427,7 +451,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .report = &part->traced,
         .unknown = &part->unknown,
         .split = &part->work->columns,
-        .total = part->total,
+        .total = total,
         .sampler = part->sampler.known,
         .sampled = part->work->sampled,
     };
@@ -439,7 +463,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     part->work->pieces.scale_of = NULL; /* what comes asks for time */
     part->first_column = a->columns;
     a->columns += part->work->columns.count;
-    part->total = part->fit.total;
+    if (part->unrecorded.count == 0) part->total = part->fit.total;
     return JM_OK;
 }
 
@@ -472,6 +496,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__vec_free(&part->steady);
         jm__vec_free(&part->traced);
         jm__vec_free(&part->unknown);
+        jm__vec_free(&part->unrecorded);
         jm__extrapolated_free(&part->extrapolated);
         jm__vec_free(&part->learn);
         jm__sampler_draw_free(&part->sampler);

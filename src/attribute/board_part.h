@@ -17,6 +17,7 @@ typedef struct jm__board_part {
     jm__intervals windows;         /* of the report, less that */
     jm__intervals steady;          /* those of them in which steps are steady */
     jm__intervals traced;          /* those of the report less what is told by steps (work/strata.h) */
+    jm__intervals unrecorded;      /* taken out of `traced`: work of which nothing is recorded */
     jm__intervals unknown;         /* nobody recorded what ran then: outside of `learn` */
     jm__extrapolated extrapolated; /* what traced steps stand for */
     jm__board_work *work;          /* what it did; no columns if it is not fitted or not wanted */
@@ -31,14 +32,15 @@ typedef struct jm__board_part {
     size_t count_count;
     size_t refused; /* readings of power that no board can draw, left out */
     const jm_sensor *refused_of[JM_POWER_SERIES_MAX + 1]; /* whose; ends with NULL */
-    jm__total total;
-    jm__prior_lines assumed;  /* of the file of priors */
-    bool counted_by_hardware; /* its hardware counters were sampled */
-    jm__board_model model;    /* of the board; no features: none is known, none was wanted, or its counters
-                                 are not those of the recording */
-    char model_fault[256];    /* why its own could not be read; "": it could, or there is none */
-    size_t counter_windows;   /* of counters, that told of powers */
-    bool idle_known;          /* the model tells what gaps draw: */
+    jm__total total;                                      /* of `windows` */
+    jm__total unrecorded_total;                           /* of that, by the meter */
+    jm__prior_lines assumed;                              /* of the file of priors */
+    bool counted_by_hardware;                             /* its hardware counters were sampled */
+    jm__board_model model;  /* of the board; no features: none is known, none was wanted, or its counters
+                               are not those of the recording */
+    char model_fault[256];  /* why its own could not be read; "": it could, or there is none */
+    size_t counter_windows; /* of counters, that told of powers */
+    bool idle_known;        /* the model tells what gaps draw: */
     jm__idle_known idle;
     jm__fit fit;                 /* of a fitted board */
     jm__power_law law;           /* of powers at another clock, and beside other work */

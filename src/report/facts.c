@@ -37,11 +37,12 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     return jm__facts_add(facts, "total", &text, err);
 }
 
-/* Energy of tracing and of counter sampling, which belongs to no step. */
+/* Energy of tracing, of counter sampling and of work that was not recorded, which belongs to no step. */
 static double own_j(const jm_report_totals *totals, const jm_report_quality *quality)
 {
     return (isfinite(totals->tracing_energy_j) ? totals->tracing_energy_j : 0) +
-           (isfinite(quality->sampler_energy_j) ? quality->sampler_energy_j : 0);
+           (isfinite(quality->sampler_energy_j) ? quality->sampler_energy_j : 0) +
+           totals->unrecorded_energy_j;
 }
 
 /* `found`: what a step is if joulemap found the steps itself; NULL: they were marked. */

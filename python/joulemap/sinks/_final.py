@@ -90,7 +90,8 @@ class Final:
         """Return totals with the ends of their 95 % intervals, and joules per step, sample and token."""
         totals: Totals = self.report.totals
         values = {name: getattr(totals, name) for name in _TOTALS}
-        own_j = self.report.quality.sampler_energy_j or 0.0  # which belongs to no step
+        # Both belong to no step.
+        own_j = (self.report.quality.sampler_energy_j or 0.0) + (totals.unrecorded_energy_j or 0.0)
         for unit in ("step", "sample", "token"):
             count = values[f"{unit}s"]
             if count and totals.total_energy_j is not None:

@@ -324,37 +324,20 @@ static void sum_up(context *s, const jm__discrepancy_of *of)
             s->whole[i] += s->square[g * columns * columns + i];
 }
 
-static bool coin(uint64_t *random)
+/* Of what powers that differ with the context do to readings, the share that stays in the residuals: with
+ * independent differences of variance p_l^2, the mean of m'm - b'C b over that of m'm, m being what they do
+ * to the readings and b = A'm. */
+static double find_shown(const context *s, const jm__discrepancy_of *of)
 {
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return *random & 1;
-}
-
-/* Of what powers that differ with the context do to readings, the share that stays in the residuals: the
- * mean of 1 - b'C b / m'm, with m what it does to them and b = A'm, over differences of either sign. */
-static double find_shown(context *s, const jm__discrepancy_of *of)
-{
-    enum { DRAWS = 16 };
-    static const double least = 0.01; /* of sums that cancel, rounding and the prior leave something */
+    static const double least = 0.01; /* rounding and the prior leave something */
     size_t n = s->columns;
-    double ratio = of->readings / (double)of->pass->count / (of->noise_w * of->noise_w);
-    double *difference = s->weight, left = 0, all = 0;
-    uint64_t random = UINT64_C(88172645463325252); /* any but 0 */
-    for (int draw = 0; draw < DRAWS; draw++) {
-        double square = 0;
-        memset(s->room, 0, n * sizeof *s->room);
-        for (size_t g = 0; g < CONTEXT; g++) {
-            for (size_t l = 0; l < n; l++)
-                difference[l] = coin(&random) ? of->power_w[l] : -of->power_w[l];
-            jm__matrix_apply(s->row, s->square + g * n * n, difference, n);
-            square += jm__matrix_dot(s->row, difference, n);
-            for (size_t l = 0; l < n; l++)
-                s->room[l] += s->row[l];
-        }
-        all += square;
-        left += square - ratio * jm__matrix_between(s->room, of->covariance, s->room, n);
+    double ratio = of->readings / (double)of->pass->count / (of->noise_w * of->noise_w), left = 0, all = 0;
+    for (size_t i = 0; i < CONTEXT * n; i++) {
+        const double *column = s->square + i * n; /* of T_g, which is symmetric */
+        double square = pow(of->power_w[i % n], 2), seen = column[i % n];
+        if (seen == 0) continue;
+        all += square * seen;
+        left += square * (seen - ratio * jm__matrix_between(column, of->covariance, column, n));
     }
     return all > 0 ? fmax(least, left / all) : 1;
 }

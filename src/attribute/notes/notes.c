@@ -123,6 +123,8 @@ static void say_sensor(note_writer *w, const jm__board_part *part)
         return;
     else if (part->sensor == NULL)
         say(w, "%s has no power reading: its total is shared by time, so its rows are weak.", w->label);
+    else if (!part->fit.fitted && part->unrecorded.count > 0)
+        return;
     else if (!part->fit.fitted)
         say(w,
             "No power reading of %s falls into this run: its energy is shared by time, and its rows are "
@@ -194,7 +196,7 @@ static void say_total(note_writer *w, const jm__board_part *part)
         say(w,
             "%s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The rows are "
             "not forced to the total, which is trusted as it needs no model; the difference is unresolved.",
-            w->label, fit->free_j, part->total.source, part->total.energy_j, fabs(fit->closure_z));
+            w->label, fit->free_j, fit->total.source, fit->total.energy_j, fabs(fit->closure_z));
 }
 
 /* Less is within the intervals of rows anyway. */

@@ -170,44 +170,6 @@ jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_par
     return c;
 }
 
-/* Utilisation is the share of up to a second before the reading during which any kernel ran. So readings
- * count only if the board rested for longer than that before them. */
-static const int64_t utilisation_memory_ns = 1300 * JM_NS_PER_MS;
-
-enum { READINGS_MIN = 2 };
-
-/* The mean utilisation during rests, of 1; NAN: too few readings. */
-static double busy_share(const jm__dataset *d, const jm__board_part *part, const jm__intervals *rests)
-{
-    int64_t sensor_id = sensor_of(d, part, JM_SENSOR_UTIL_GPU);
-    double sum = 0, count = 0;
-    for (size_t i = 0; sensor_id != 0 && i < d->reading_count; i++) {
-        const jm_reading *reading = &d->readings[i];
-        int64_t from_ns = reading->t_ns - utilisation_memory_ns;
-        if (reading->sensor_id != sensor_id || !(reading->value >= 0 && reading->value <= 100)) continue;
-        if (jm__intervals_overlap_ns(rests, from_ns, reading->t_ns) < utilisation_memory_ns) continue;
-        sum += reading->value / 100;
-        count++;
-    }
-    return count >= READINGS_MIN ? sum / count : NAN;
-}
-
-/* Seconds of the report in which the board was busy by its utilisation, but no recorded work ran. NAN:
- * unknown. */
-static double unrecorded_time_s(const jm__dataset *dataset, const jm__board_part *part)
-{
-    jm__intervals rests = {0};
-    double busy_s = NAN;
-    if (part->work == NULL || part->work->tally.rests.count == 0) return NAN;
-    if (jm__intervals_add_all(&rests, &part->work->tally.rests)) {
-        jm__intervals_normalise(&rests);
-        if (jm__intervals_intersect(&rests, &part->traced))
-            busy_s = busy_share(dataset, part, &rests) * 1e-9 * (double)jm__intervals_duration_ns(&rests);
-    }
-    jm__vec_free(&rests);
-    return busy_s;
-}
-
 typedef struct jm__no_layer {
     double share;    /* of the energy of all kernels of programs with layers; NAN: there are none */
     const char *why; /* the main reason, by the recording */
@@ -363,7 +325,7 @@ static double share_of(double part, double whole)
 static double closure_gap_j(const jm__board_part *part)
 {
     bool has_total = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
-    return has_total ? fabs(part->fit.free_j - part->total.energy_j) : 0;
+    return has_total ? fabs(part->fit.free_j - part->fit.total.energy_j) : 0;
 }
 
 /* Residuals beyond the sensor's own noise. */
@@ -395,7 +357,7 @@ static void check_fit(double *figures, const jm__board_part *part)
 
 static void check_boards(double *figures, const jm__attribution *a)
 {
-    double missing = 0, lost_ns = 0, unseen_j = 0, gap_j = 0, sensors_j = 0, total_j = 0, unrecorded_s = 0;
+    double missing = 0, lost_ns = 0, unseen_j = 0, gap_j = 0, sensors_j = 0, total_j = 0, unrecorded_ns = 0;
     double requested_ns = (double)jm__intervals_duration_ns(&a->windows);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -410,7 +372,7 @@ static void check_boards(double *figures, const jm__attribution *a)
         gap_j += closure_gap_j(part);
         sensors_j += fabs(part->total.apart_j);
         check_fit(figures, part);
-        unrecorded_s = fmax(unrecorded_s, unrecorded_time_s(a->dataset, part)); /* NAN: as if 0 */
+        unrecorded_ns = fmax(unrecorded_ns, (double)jm__intervals_duration_ns(&part->unrecorded));
         total_j += part->total.energy_j;
     }
     for (size_t i = 0; i < a->dataset->event_count; i++) {
@@ -419,7 +381,7 @@ static void check_boards(double *figures, const jm__attribution *a)
     }
     figures[JM_CHECK_boards_missing] = missing;
     figures[JM_CHECK_lost_time] = share_of(lost_ns, requested_ns);
-    figures[JM_CHECK_unrecorded] = share_of(unrecorded_s, 1e-9 * requested_ns);
+    figures[JM_CHECK_unrecorded] = share_of(unrecorded_ns, requested_ns);
     figures[JM_CHECK_unseen] = share_of(unseen_j, total_j);
     figures[JM_CHECK_closure] = share_of(gap_j, total_j);
     figures[JM_CHECK_sensors] = share_of(sensors_j, total_j);

@@ -54,8 +54,7 @@ const char *jm__throttle_reason_text(int bit);
       " of the spans and kernels were lost: their energy stands at other rows")                              \
     X(unrecorded, 0.05, 0.5, "for ", PERCENT,                                                                \
       " of the time a GPU was busy with work that was not recorded (another user's, or in a container?): "   \
-      "it "                                                                                                  \
-      "stands as idle")                                                                                      \
+      "it is the row \"(work not seen)\"")                                                                   \
     X(lag, 2.5, INFINITY, "the readings' lag is ", NUMBER,                                                   \
       " standard uncertainties from the sensor's: do their clock and that of the work differ?")              \
     X(prediction, 0.01, 0.1, "the fit of the rest misses the mean power of an eighth of the run by ",        \

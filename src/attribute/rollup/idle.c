@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,6 +292,20 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
     return true;
 }
 
+static void add_unrecorded_between(const jm__idle_walk *walk, const jm__board_part *part, size_t section,
+                                   int64_t from_ns, int64_t to_ns)
+{
+    const jm__intervals *all = &part->unrecorded;
+    if (walk->add_unrecorded == NULL) return;
+    for (size_t i = jm__intervals_first_after(all, from_ns); i < all->count; i++) {
+        if (all->items[i].from_ns >= to_ns) return;
+        jm__interval time = all->items[i];
+        if (time.from_ns < from_ns) time.from_ns = from_ns;
+        if (time.to_ns > to_ns) time.to_ns = to_ns;
+        if (time.to_ns > time.from_ns) walk->add_unrecorded(walk->context, section, &time);
+    }
+}
+
 static bool apply_edge(open_spans *open, const span_edge *edge)
 {
     if (edge->kind == BEGINS) return jm__vec_push(open, edge->span);
@@ -319,6 +334,7 @@ jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *
         size_t inside = open.count > 0 ? open.items[open.count - 1] : JM__NO_SPAN;
         inside = jm__section_at(&a->spans, inside, from_ns);
         if (to_ns > from_ns) fine = add_idle_between(walk, part, inside, &cursor, from_ns, to_ns);
+        add_unrecorded_between(walk, part, inside, from_ns, to_ns);
         from_ns = to_ns;
         if (fine && i < edges.count) fine = apply_edge(&open, &edges.items[i]);
     }
@@ -390,6 +406,28 @@ static void add_whole(jm__views *v, size_t b, size_t idle)
     const jm__board_work *work = v->a->boards[b].work;
     for (size_t k = work->columns.class_columns; k < jm__sampler_column(&work->columns); k++)
         jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k]);
+}
+
+static const char unrecorded_text[] = "(work not seen)", unrecorded_kind[] = "unrecorded";
+
+static void add_unrecorded(jm__views *v, size_t b, size_t node, const jm__total *total,
+                           const jm__intervals *time)
+{
+    if (node == JM__NO_NODE || total->source == NULL) return;
+    jm__node *row = &v->tree->nodes.items[node];
+    row->measured = true;
+    row->measured_j += total->energy_j;
+    row->measured_u_j = hypot(row->measured_u_j, total->u_j);
+    row->boards |= jm__board_bit(b);
+    row->spent.busy_s += 1e-9 * (double)jm__intervals_duration_ns(time);
+}
+
+void jm__unrecorded_add(jm__views *v, size_t b)
+{
+    const jm__board_part *part = &v->a->boards[b];
+    if (part->unrecorded.count > 0)
+        add_unrecorded(v, b, jm__tree_top(v->tree, unrecorded_text, unrecorded_kind), &part->unrecorded_total,
+                       &part->unrecorded);
 }
 
 static const char sampler_text[] = "(counter sampling)", sampler_kind[] = "sampling";
@@ -480,6 +518,16 @@ static bool add_sampled(void *context, size_t section, uint32_t column, double s
     return true;
 }
 
+static void add_unrecorded_time(void *context, size_t section, const jm__interval *time)
+{
+    const idle_target *to = context;
+    jm__interval copy = *time;
+    const jm__intervals one = {&copy, 1, 1};
+    jm__total total = jm__board_total(&to->views->a->boards[to->board], &one);
+    add_unrecorded(to->views, to->board, node_in_phase(to->views, section, unrecorded_text, unrecorded_kind),
+                   &total, &one);
+}
+
 /* Sampled time in which nothing was traced. */
 static void add_sampled_rest(const idle_target *to)
 {
@@ -541,7 +589,7 @@ static void split_tracing(jm__views *v, size_t b)
 jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
 {
     idle_target to = {.views = v, .board = b};
-    const jm__idle_walk walk = {is_phase, add_idle, add_sampled, &to};
+    const jm__idle_walk walk = {is_phase, add_idle, add_sampled, add_unrecorded_time, &to};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
     add_sampled_rest(&to);
     if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;

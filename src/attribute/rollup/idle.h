@@ -30,6 +30,8 @@ typedef struct jm__idle_walk {
     bool (*add)(void *context, size_t section, uint32_t column, double seconds);
     /* The same of time in which counters were sampled, with or without work; NULL: not wanted. */
     bool (*add_sampled)(void *context, size_t section, uint32_t column, double seconds);
+    /* The same of a time of work that was not recorded; NULL: not wanted. */
+    void (*add_unrecorded)(void *context, size_t section, const jm__interval *time);
     void *context;
 } jm__idle_walk;
 jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *a, size_t board,
@@ -38,13 +40,17 @@ jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *
 /* Add the idle time of a board by cause, with the work that followed its gaps. */
 void jm__idle_add(jm__views *views, jm__dominant *dominant, size_t board);
 
+/* Add the row of work that was not recorded. */
+void jm__unrecorded_add(jm__views *views, size_t board);
+
 /* Add the row of what sampling a board's hardware counters drew. */
 void jm__sampler_add(jm__views *views, size_t board);
 
 /* The row of idle time caused by tracing, inside a row of idle time. */
 size_t jm__view_tracing_node(jm__views *views, size_t idle);
 
-/* Phase view: a row of idle time in each phase, and one of what sampling counters drew. */
+/* Phase view: a row of idle time in each phase, one of work that was not recorded, and one of what sampling
+ * counters drew. */
 jm_status jm__phase_idle(jm__views *views, size_t board, jm_error *err);
 
 #endif

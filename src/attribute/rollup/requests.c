@@ -173,7 +173,7 @@ static bool split_tracing(const idle_target *target)
 jm_status jm__request_idle(jm__request_rows *rows, jm__views *v, size_t b, jm_error *err)
 {
     idle_target target = {rows, v, b};
-    const jm__idle_walk walk = {is_shared_step, add_idle, NULL, &target};
+    const jm__idle_walk walk = {is_shared_step, add_idle, NULL, NULL, &target};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
     if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
     return add_extrapolated(&target) && split_tracing(&target) ? JM_OK

@@ -429,7 +429,10 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
             JM_TRY(jm__request_idle(&rollup->requests, v, b, err));
         else if (fitted && by != JM_BY_BOARD)
             jm__idle_add(v, &rollup->dominant, b);
-        if (fitted && by != JM_BY_PHASE && by != JM_BY_BOARD) jm__sampler_add(v, b);
+        if (fitted && by != JM_BY_PHASE && by != JM_BY_BOARD) {
+            jm__unrecorded_add(v, b);
+            jm__sampler_add(v, b);
+        }
         if (by == JM_BY_BOARD || (!fitted && a->boards[b].counted)) add_measured(v, b);
     }
     return JM_OK;

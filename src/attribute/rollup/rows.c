@@ -373,7 +373,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
         if (isnan(part->fit.closure_z)) continue;
         independent = true;
         free_j += part->fit.free_j;
-        held_j += part->total.energy_j;
+        held_j += part->fit.total.energy_j;
         if (part->fit.closure_z * part->fit.closure_z > z_square) {
             z_square = part->fit.closure_z * part->fit.closure_z;
             t->closure_z = part->fit.closure_z;
@@ -397,6 +397,7 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
+        t->unrecorded_energy_j += part->unrecorded_total.energy_j;
         for (size_t s = 0; s < JM_IDLE_STATES; s++)
             t->idle_energy_j +=
                 part->work->tally.idle[s].report_s * part->fit.power_w[part->work->columns.class_columns + s];
@@ -511,6 +512,7 @@ static int trailing_rank(const jm__node *node)
     if (node->name[0] != '(') return 0;
     if (strcmp(node->kind, "idle") == 0) return 3;
     if (strcmp(node->kind, "sampling") == 0) return 2;
+    if (strcmp(node->kind, "unrecorded") == 0) return 1;
     return strcmp(node->kind, "outside") == 0 ? 1 : 0;
 }
 
@@ -726,19 +728,22 @@ typedef struct row_maker {
     const char *boards_text;
 } row_maker;
 
-/* Whether all of its time lies where every board was lost. */
-static bool is_unseen(const jm__attribution *a, const jm__node *node)
+/* Whether nobody knows what a row without work drew: most of its time lies where every board was lost or did
+ * work that was not recorded. */
+static bool is_unknown(const jm__attribution *a, const jm__node *node)
 {
     int64_t from_ns = jm__node_start_ns(node);
     int64_t to_ns = node->host_end_ns > node->end_ns ? node->host_end_ns : node->end_ns;
-    bool lost = false;
+    bool unknown = false;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || !jm__board_is_fitted(part->board)) continue;
-        if (jm__intervals_overlap_ns(&part->windows, from_ns, to_ns) > 0) return false;
-        lost = lost || jm__intervals_overlap_ns(&part->lost, from_ns, to_ns) > 0;
+        int64_t unknown_ns = jm__intervals_overlap_ns(&part->lost, from_ns, to_ns) +
+                             jm__intervals_overlap_ns(&part->unrecorded, from_ns, to_ns);
+        unknown = unknown_ns > 0 && 2 * unknown_ns > to_ns - from_ns;
+        if (!unknown) break;
     }
-    return lost;
+    return unknown;
 }
 
 jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)
@@ -781,7 +786,7 @@ static void fill_row(jm_row *row, row_maker *m, size_t n)
     const jm__node *node = &m->tree->nodes.items[n];
     const jm__subtotal *sub = &m->sub[n];
     double half_j = hypot(sub->energy.half_j, JM_NORMAL_95 * hypot(sub->measured_u_j, sub->phase_u_j));
-    if (node->is_phase_total) half_j = JM_NORMAL_95 * node->phase_u_j;
+    if (node->is_phase_total) half_j = JM_NORMAL_95 * hypot(node->phase_u_j, sub->measured_u_j);
     if (m->extrapolated_u_j != NULL) half_j = hypot(half_j, JM_NORMAL_95 * m->extrapolated_u_j[n]);
     *row = empty_row;
     row->name = node->name;
@@ -808,7 +813,7 @@ static void fill_row(jm_row *row, row_maker *m, size_t n)
     bool worked = node->start_ns != INT64_MAX;
     row->start_ns = jm__node_start_ns(node) == INT64_MAX ? 0 : jm__node_start_ns(node);
     row->end_ns = worked ? node->end_ns : node->host_end_ns;
-    if (node->calls > 0 && sub->spent.busy_s == 0 && is_unseen(m->a, node)) {
+    if (node->calls > 0 && sub->spent.busy_s == 0 && is_unknown(m->a, node)) {
         row->energy_j = row->energy_low_j = row->energy_high_j = NAN;
         row->provenance = JM_PROVENANCE_UNRESOLVED;
     }

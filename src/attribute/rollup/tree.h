@@ -133,11 +133,13 @@ static inline int64_t jm__node_start_ns(const jm__node *node)
     return node->start_ns != INT64_MAX ? node->start_ns : node->host_start_ns;
 }
 
-/* The measured phase that contains a node, or itself; JM__NO_NODE: none. `phase`: of all nodes before it. */
+/* The measured phase of whose energy a node has a part, or itself; JM__NO_NODE: none. `phase`: of all nodes
+ * before it. */
 static inline size_t jm__node_measured_phase(const jm__tree *tree, size_t node, const size_t *phase)
 {
     const jm__node *item = &tree->nodes.items[node];
     if (item->is_phase_total) return node;
+    if (item->measured) return JM__NO_NODE;
     return item->parent != JM__NO_NODE ? phase[item->parent] : JM__NO_NODE;
 }
 

@@ -752,7 +752,8 @@ static bool measure_phase(const jm__attribution *a, jm__node *node, const jm__in
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || !jm__board_is_fitted(part->board)) continue;
         jm__intervals known = {0};
-        bool fine = jm__intervals_add_all(&known, windows) && jm__intervals_subtract(&known, &part->lost);
+        bool fine = jm__intervals_add_all(&known, windows) && jm__intervals_subtract(&known, &part->lost) &&
+                    jm__intervals_subtract(&known, &part->unrecorded);
         bool any = known.count > 0;
         jm__total total = jm__board_total(part, &known);
         sum_s += (double)jm__intervals_duration_ns(&known) * 1e-9;
@@ -770,6 +771,15 @@ static bool measure_phase(const jm__attribution *a, jm__node *node, const jm__in
     node->phase_u_j = sqrt(variance);
     node->phase_s = sum_s;
     return true;
+}
+
+/* Work that was not recorded is measured by itself. */
+static void add_measured_parts(jm__tree *tree)
+{
+    jm__node *nodes = tree->nodes.items;
+    for (size_t n = 0; n < tree->nodes.count; n++)
+        for (size_t p = nodes[n].parent; nodes[n].measured && p != JM__NO_NODE; p = nodes[p].parent)
+            nodes[p].phase_j += nodes[n].measured_j; /* NAN: not measured */
 }
 
 bool jm__measured_phases(jm__views *v)
@@ -797,6 +807,7 @@ bool jm__measured_phases(jm__views *v)
     bool apart = sum_ns == jm__intervals_duration_ns(&all);
     for (size_t n = 0; fine && apart && n < count; n++)
         if (of_node[n].count > 0) fine = measure_phase(v->a, &v->tree->nodes.items[n], &of_node[n]);
+    add_measured_parts(v->tree);
     for (size_t n = 0; of_node != NULL && n < count; n++)
         jm__vec_free(&of_node[n]);
     free(of_node);

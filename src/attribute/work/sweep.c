@@ -64,9 +64,6 @@ jm_status jm__time_order_end(jm__time_order *order, jm_error *err)
     return order->items.count > 0 ? emit_items(order, order->items.count, err) : JM_OK;
 }
 
-/* Longer than the averaging time of the utilisation sensor (quality.c). */
-static const int64_t rest_min_ns = 3 * JM_NS_PER_S / 2;
-
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__intervals *report,
                      const jm__intervals *steady, const jm__intervals *learn, int64_t from_ns)
 {
@@ -241,6 +238,17 @@ static jm__idle_cause burst_cause_of(const jm__sweep *s, int64_t to_ns, double r
     return jm__idle_cause_of(&known);
 }
 
+static bool add_idle_pieces(jm__sweep *s, int64_t to_ns, jm__idle_state state)
+{
+    int64_t until_ns;
+    do {
+        until_ns = jm__pieces_edge_ns(s->pieces, to_ns);
+        if (!jm__pieces_add(s->pieces, until_ns, state, 1, false)) return false;
+    } while (until_ns < to_ns);
+    s->now_ns = to_ns;
+    return true;
+}
+
 /* From where all stands up to there, in one state. */
 static bool pass_state(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle_state state,
                        bool extrapolated_time)
@@ -250,13 +258,15 @@ static bool pass_state(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle_stat
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
     s->tally->idle_s[state][of->cause] += seconds.report_s;
     if (s->extrapolated != NULL && !extrapolated_time) count_in_bursts(s, of, to_ns, state, seconds);
-    int64_t until_ns;
-    do {
-        until_ns = jm__pieces_edge_ns(s->pieces, to_ns);
-        if (!jm__pieces_add(s->pieces, until_ns, state, 1, false)) return false;
-    } while (until_ns < to_ns);
-    s->now_ns = to_ns;
-    return true;
+    return add_idle_pieces(s, to_ns, state);
+}
+
+/* The same, where work ran that was not recorded: in no sum, as its energy is measured. */
+static bool pass_unrecorded(jm__sweep *s, int64_t to_ns)
+{
+    pass_views(s, to_ns);
+    return jm__intervals_add(&s->tally->unrecorded, s->now_ns, to_ns) &&
+           add_idle_pieces(s, to_ns, JM_IDLE_LONG);
 }
 
 /* A board draws less the longer nothing runs: its state is how long that has been so. */
@@ -267,8 +277,6 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool extr
     gap whole = {.from_ns = s->now_ns, .to_ns = to_ns, .burst_cause = burst_cause_of(s, to_ns, report_s)};
     whole.cause = cause_of(s, to_ns, use == NULL, report_s);
     if (!count_gap(s, whole.cause, use, report_s)) return false;
-    bool rests = !extrapolated_time && to_ns - s->now_ns >= rest_min_ns;
-    if (rests && !jm__intervals_add(&s->tally->rests, s->now_ns, to_ns)) return false;
     if (s->nothing_ran) return pass_state(s, &whole, to_ns, JM_IDLE_BEFORE, extrapolated_time);
     if (extrapolated_time || s->one_gap) return pass_state(s, &whole, to_ns, JM_IDLE_LONG, extrapolated_time);
     while (s->now_ns < to_ns) {
@@ -280,13 +288,28 @@ static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool extr
     return true;
 }
 
+/* A gap, or what of it is traced. */
+static bool pass_parts(jm__sweep *s, int64_t to_ns, const uint32_t *use)
+{
+    const jm__interval whole = {s->now_ns, to_ns};
+    while (s->now_ns < to_ns) {
+        bool unrecorded;
+        int64_t until_ns = jm__unrecorded_part_end_ns(s->utilisation, whole, s->now_ns, &unrecorded);
+        if (!(unrecorded ? pass_unrecorded(s, until_ns) : pass_gap(s, until_ns, use, false))) return false;
+    }
+    return true;
+}
+
 /* `use`: of the work that follows, NULL: none. */
 static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
 {
     while (s->now_ns < to_ns) {
         bool extrapolated_time;
         int64_t until_ns = next_edge(s, to_ns, &extrapolated_time);
-        if (!pass_gap(s, until_ns, use, extrapolated_time)) return false;
+        bool fine = extrapolated_time || s->utilisation == NULL
+                        ? pass_gap(s, until_ns, use, extrapolated_time)
+                        : pass_parts(s, until_ns, use);
+        if (!fine) return false;
     }
     return true;
 }

@@ -8,6 +8,7 @@
 #include "attribute/work/pieces.h"
 #include "attribute/work/strata.h"
 #include "attribute/work/tally.h"
+#include "attribute/work/unrecorded.h"
 
 enum { JM_ORDER_REACH = 32768 }; /* an item may arrive after this many that began later */
 
@@ -99,7 +100,8 @@ typedef struct jm__sweep {
     jm__tally *tally;
     jm__sweep_view whole; /* all time of the report */
     const jm__intervals *learn;
-    const jm__intervals *data; /* waits for data in the report; NULL: unknown */
+    const jm__intervals *data;          /* waits for data in the report; NULL: unknown */
+    const jm__utilisation *utilisation; /* NULL: unknown */
     size_t learn_at, data_at;
     const jm__extrapolated *extrapolated; /* NULL: no step represents others */
     jm__sweep_view *views;                /* [extrapolated->views] */

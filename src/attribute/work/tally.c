@@ -15,7 +15,7 @@ void jm__work_cells_free(jm__work_cells *cells)
 void jm__tally_free(jm__tally *tally)
 {
     jm__vec_free(&tally->uses);
-    jm__vec_free(&tally->rests);
+    jm__vec_free(&tally->unrecorded);
     jm__work_cells_free(&tally->work);
     jm__work_cells_free(&tally->waits);
     jm__work_cells_free(&tally->lent);

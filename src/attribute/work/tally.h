@@ -128,7 +128,7 @@ typedef struct jm__tally {
     jm__seconds idle[JM_IDLE_STATES];
     double idle_s[JM_IDLE_STATES][JM_IDLE_CAUSES]; /* in the report; a state's joules are split by these */
     int64_t gaps[JM_IDLE_CAUSES];                  /* that overlap the report's windows */
-    jm__intervals rests;                           /* gaps of 1.5 s and more, in traced time */
+    jm__intervals unrecorded;                      /* work of which nothing is recorded, in traced time */
     jm__work_cells work;
     jm__work_cells
         waits; /* gaps within the report's windows: `row` is the cause, `use` that of the next work */

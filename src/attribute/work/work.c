@@ -47,6 +47,7 @@ typedef struct board_pass {
     uint32_t multiprocessors; /* of the board */
     size_t collective_span;   /* of the collective that was counted last */
     jm__intervals data;       /* of the report's: in which its programs waited for data */
+    jm__utilisation utilisation;
 } board_pass;
 
 typedef struct pass {
@@ -82,6 +83,7 @@ static bool begin_board(board_pass *b, int64_t first_ns)
     jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->sweep.data = &b->data;
+    b->sweep.utilisation = &b->utilisation;
     b->sweep.beside = work->from_host ? NULL : jm__pairs_use;
     b->sweep.beside_context = &b->pass->pairs;
     b->begun = true;
@@ -348,7 +350,8 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
         bool fine = jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]);
         if (fine && p->boards[b].work->requested)
             fine = jm__data_waits_find(&p->boards[b].data, p->dataset, p->dataset->boards[b].id,
-                                       p->boards[b].work->report);
+                                       p->boards[b].work->report) &&
+                   jm__utilisation_begin(&p->boards[b].utilisation, p->dataset, &p->dataset->boards[b]);
         if (!fine) return jm__no_memory(err, "jm__work_pass");
     }
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, by_time, take_kernel, p, err));
@@ -370,6 +373,7 @@ static void end_walk(pass *p)
         jm__time_order_free(&p->boards[b].order);
         jm__clock_track_free(&p->boards[b].clock);
         jm__vec_free(&p->boards[b].data);
+        jm__utilisation_free(&p->boards[b].utilisation);
     }
 }
 
@@ -389,6 +393,21 @@ static bool find_beside(const jm__work_set *work, jm__board_work *board)
 static double overlap_s(const jm__intervals *with, int64_t from_ns, int64_t to_ns)
 {
     return (double)jm__intervals_overlap_ns(with, from_ns, to_ns) * 1e-9;
+}
+
+/* What sampling drew beside work that was not recorded is in that work's energy. */
+static bool leave_unrecorded_out(jm__board_work *board)
+{
+    jm__seconds *idle = &board->sampler[JM_SAMPLER_IDLE];
+    jm__intervals both = {0};
+    bool fine = jm__intervals_add_all(&both, board->sampled) &&
+                jm__intervals_intersect(&both, &board->tally.unrecorded);
+    for (size_t i = 0; fine && i < both.count; i++) {
+        idle->learn_s -= overlap_s(board->learn, both.items[i].from_ns, both.items[i].to_ns);
+        idle->report_s -= overlap_s(board->traced, both.items[i].from_ns, both.items[i].to_ns);
+    }
+    jm__vec_free(&both);
+    return fine;
 }
 
 /* How long counters were sampled beside work and beside none; in extrapolated time, nearly all of which has
@@ -415,6 +434,7 @@ static jm_status count_sampled(jm__board_work *board, jm_error *err)
     }
     sums[JM_SAMPLER_BUSY].report_s -= sums[JM_SAMPLER_IDLE].report_s;
     jm__cursor_free(&cursor);
+    if (!leave_unrecorded_out(board)) return jm__no_memory(err, "jm__work_pass");
     return jm__pieces_check(&board->pieces, err);
 }
 

@@ -26,6 +26,10 @@ enum { LAYERS = 6 };
 /* The truth is of 1980 MHz, the run of 1830, at a lower voltage: 5 % less power (shared/attribution.md). */
 static const double clock_worth = 0.05;
 
+/* joulemap 0.1 sampled counters all of the time and did not record that it did: 7 W of 690 at the power limit
+ * (bench/results/sampler_draw.txt), which stand at the layers. */
+static const double sampler_worth = 0.01;
+
 /* Largest error of a layer, and widest interval of the block. */
 static const double most_off = 0.15, block_half = 0.046;
 
@@ -272,7 +276,7 @@ static void test_counters_share_the_energy_of_a_llama_out_among_its_layers(void 
     }
     print_message(" %%\n");
     assert_true(median(rests) <= by_chance() * counted_median_off);
-    assert_true(fabs(scale - (1 - clock_worth)) < 0.04); /* the effect of the voltage */
+    assert_true(fabs(scale - (1 - clock_worth) * (1 + sampler_worth)) < 0.04); /* the effect of the voltage */
     forget(layers);
 }
 
