@@ -48,6 +48,28 @@ typedef struct jm_learnt {
 JM_API jm_status jm_model_learn(jm_recording *recording, const jm_learn_options *options, jm_learnt *learnt,
                                 jm_error *err);
 
+/* How a board's power sensor answers: ns, with standard uncertainties. */
+typedef struct jm_learnt_response {
+    char path[4096]; /* path of the model written; "": none */
+    char board[JM_BOARD_TEXT];
+    char sensor[JM_BOARD_TEXT]; /* the best that the board has */
+    bool simulated;
+    bool first_order;            /* it forgets exponentially; false: it averages over a window */
+    double lag_ns, lag_u_ns;     /* from the end of what it tells of to its stamp */
+    double width_ns, width_u_ns; /* the time constant, or the window */
+    double before_lag_u_ns, before_width_u_ns; /* what was known before, by the profile */
+    size_t readings;
+} jm_learnt_response;
+
+/* Learn the response of a board's power sensor from a recording of known work: a heavy kernel that runs and
+ * rests for random times, with no counters and no rights. It is put into the model at options->path, or the
+ * board's own, and all else in there stays; a file that is no model is an error. Later reports of the board,
+ * with the same driver, take it in place of the sensor's profile. options->phase NULL: the whole recording;
+ * options->board_id 0: the first GPU with a power sensor. NOT_FOUND: no such phase, board or sensor;
+ * BAD_DATA: its readings do not tell the response better than the profile. `learnt` may be NULL. */
+JM_API jm_status jm_response_learn(jm_recording *recording, const jm_learn_options *options,
+                                   jm_learnt_response *learnt, jm_error *err);
+
 #ifdef __cplusplus
 }
 #endif

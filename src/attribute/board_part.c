@@ -103,6 +103,23 @@ static jm_status put_on_grid(jm__board_part *part, jm_error *err)
     return JM_OK;
 }
 
+static void take_response(jm__board_part *part)
+{
+    const jm__model_response *r = &part->response;
+    for (size_t k = 0; k < part->power_count; k++) {
+        if (strcmp(part->powers[k].sensor->name, r->sensor) != 0) continue;
+        jm_sensor *sensor = &part->learnt_sensor;
+        *sensor = *part->powers[k].sensor;
+        sensor->lag_ns = llround(r->lag_ns);
+        sensor->lag_u_ns = llround(r->lag_u_ns);
+        sensor->tau_u_ns = llround(r->width_u_ns);
+        *(sensor->response == JM_RESPONSE_FIRST_ORDER ? &sensor->tau_ns : &sensor->window_ns) =
+            llround(r->width_ns);
+        part->powers[k].sensor = sensor;
+        return;
+    }
+}
+
 static jm_status find_sampler(jm__board_part *part, const jm__dataset *dataset, jm_error *err)
 {
     const jm__board_model *model = &part->model;
@@ -157,6 +174,7 @@ jm_status jm__board_readings_take(jm__board_part *boards, const jm__dataset *d, 
     for (size_t b = 0; status == JM_OK && b < d->board_count; b++) {
         boards[b].count_count = jm__counts_clean(boards[b].counts, boards[b].count_count);
         drop_empty(&boards[b]);
+        take_response(&boards[b]);
         status = put_on_grid(&boards[b], err);
         if (status == JM_OK) status = find_sampler(&boards[b], d, err);
     }
@@ -278,6 +296,15 @@ static bool has_counters(const jm__dataset *dataset, const jm_board *board)
     return false;
 }
 
+/* What was learnt of a sensor holds for this very board and its driver. */
+static void find_response(jm__board_part *part)
+{
+    const jm__board_model *model = &part->model;
+    bool own = model->board != NULL && jm__model_has_response(model) &&
+               strcmp(model->uuid, part->board->uuid) == 0 && strcmp(model->driver, part->board->driver) == 0;
+    if (own) part->response = model->response;
+}
+
 /* A board's own model that cannot be read must not stand in the way of a report. One shipped for its kind is
  * of use where there are counters. */
 static jm_status find(jm__board_part *part, jm_error *err)
@@ -288,7 +315,9 @@ static jm_status find(jm__board_part *part, jm_error *err)
     if (status != JM_OK)
         snprintf(part->model_fault, sizeof part->model_fault, "%.*s", (int)sizeof part->model_fault - 1,
                  own.text);
+    find_response(part);
     if (part->model.count > 0 || !part->counted_by_hardware) return JM_OK;
+    jm__model_free(&part->model);
     return jm__model_shipped(&part->model, part->board, err);
 }
 
@@ -330,6 +359,7 @@ jm_status jm__counted_model(jm__board_part *part, const jm__dataset *dataset, co
     part->counted_by_hardware = has_counters(dataset, part->board);
     if (queried != NULL && strcmp(queried, JM_MODEL_NONE) == 0) return JM_OK;
     JM_TRY(queried != NULL ? jm__model_read(model, queried, err) : find(part, err));
+    if (queried != NULL) find_response(part);
     if (model->count == 0) return JM_OK;
     if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_mark_other_board(model);
     return fit_counters(part, dataset, queried, err);

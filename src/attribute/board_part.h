@@ -36,11 +36,13 @@ typedef struct jm__board_part {
     jm__total unrecorded_total;                           /* of that, by the meter */
     jm__prior_lines assumed;                              /* of the file of priors */
     bool counted_by_hardware;                             /* its hardware counters were sampled */
-    jm__board_model model;  /* of the board; no features: none is known, none was wanted, or its counters
-                               are not those of the recording */
-    char model_fault[256];  /* why its own could not be read; "": it could, or there is none */
-    size_t counter_windows; /* of counters, that told of powers */
-    bool idle_known;        /* the model tells what gaps draw: */
+    jm__model_response response; /* of a sensor of this very board, with its driver; no sensor: not known */
+    jm_sensor learnt_sensor;     /* that one of `powers`, with this response */
+    jm__board_model model;       /* of the board; no features: none is known, none was wanted, or its counters
+                                    are not those of the recording */
+    char model_fault[256];       /* why its own could not be read; "": it could, or there is none */
+    size_t counter_windows;      /* of counters, that told of powers */
+    bool idle_known;             /* the model tells what gaps draw: */
     jm__idle_known idle;
     jm__fit fit;                 /* of a fitted board */
     jm__power_law law;           /* of powers at another clock, and beside other work */

@@ -17,12 +17,13 @@
 
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err)
 {
-    *model = (jm__board_model){.count = features,
-                               .lag_ns = NAN,
-                               .width_ns = NAN,
-                               .noise_w = NAN,
-                               .sampler_w = NAN,
-                               .sampler_u_w = NAN};
+    *model =
+        (jm__board_model){.count = features,
+                          .clock_mhz = NAN,
+                          .response = {.lag_ns = NAN, .lag_u_ns = NAN, .width_ns = NAN, .width_u_ns = NAN},
+                          .noise_w = NAN,
+                          .sampler_w = NAN,
+                          .sampler_u_w = NAN};
     model->features = calloc(features + 1, sizeof *model->features);
     model->covariance = calloc((features + 1) * (features + 1), sizeof *model->covariance);
     if (model->features != NULL && model->covariance != NULL) return JM_OK;
@@ -37,6 +38,13 @@ void jm__model_mark_other_board(jm__board_model *model)
 {
     model->shipped = true;
     model->gain_u = fmax(model->gain_u, another_gain_u);
+}
+
+bool jm__model_has_response(const jm__board_model *model)
+{
+    const jm__model_response *r = &model->response;
+    return r->sensor[0] != '\0' && isfinite(r->lag_ns) && isfinite(r->width_ns) && isfinite(r->lag_u_ns) &&
+           isfinite(r->width_u_ns);
 }
 
 bool jm__model_has_idle(const jm__board_model *model)
@@ -81,6 +89,9 @@ enum { VERSION = 1, KERNELS_MAX = 100000, BYTES_MAX = 64 << 20 };
 
 /* Limits of all numbers, so that results computed from them stay finite. */
 static const double number_max = 1e30, reference_min = 1e-30;
+
+/* No sensor answers later, or remembers for longer. */
+static const double response_max_ns = 1e10;
 
 /* No board has a lower clock, and no power law a higher exponent. */
 static const double clock_min_mhz = 1, exponent_max = 4;
@@ -265,6 +276,23 @@ static bool read_idle(reading *r, const json_t *from, jm__model_idle *idle)
     return true;
 }
 
+static bool read_time(reading *r, const json_t *object, const char *key, double least_ns, double *out)
+{
+    return read_number_or_none(r, object, key, least_ns, out) &&
+           (!(*out > response_max_ns) || report_bad_key(r, key));
+}
+
+static bool read_response(reading *r, const json_t *from, jm__model_response *response)
+{
+    const json_t *sensor = json_object_get(from, "sensor");
+    if (sensor != NULL && !json_is_string(sensor)) return report_bad_key(r, "sensor");
+    if (sensor != NULL) snprintf(response->sensor, sizeof response->sensor, "%s", json_string_value(sensor));
+    return read_time(r, from, "lag_ns", -response_max_ns, &response->lag_ns) &&
+           read_time(r, from, "lag_u_ns", 0, &response->lag_u_ns) &&
+           read_time(r, from, "width_ns", 0, &response->width_ns) &&
+           read_time(r, from, "width_u_ns", 0, &response->width_u_ns);
+}
+
 static bool read_all(reading *r, const json_t *root, jm__board_model *model)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
@@ -276,11 +304,13 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
     if (!read_number(r, root, "version", 1, &version)) return false;
     if (version > VERSION) return report_bad_file(r, "a newer joulemap wrote it");
     size_t count = json_array_size(features);
-    if (count < 1 || count > JM_MODEL_FEATURES_MAX) return report_bad_key(r, "features");
+    if (!json_is_array(features) || count > JM_MODEL_FEATURES_MAX) return report_bad_key(r, "features");
     if (response != NULL && !json_is_object(response)) return report_bad_key(r, "response");
     if (sampler != NULL && !json_is_object(sampler)) return report_bad_key(r, "sampler");
     r->status = jm__model_init(model, count, r->err);
-    return r->status == JM_OK && read_text(r, root, "board", false, &model->board) &&
+    return r->status == JM_OK && read_response(r, response, &model->response) &&
+           (count > 0 || jm__model_has_response(model) || report_bad_key(r, "features")) &&
+           read_text(r, root, "board", false, &model->board) &&
            read_text(r, root, "uuid", false, &model->uuid) &&
            read_text(r, root, "driver", false, &model->driver) &&
            read_text(r, root, "date", false, &model->date) && read_features(r, features, model) &&
@@ -294,8 +324,6 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
            read_number(r, errors, "family", 0, &model->family_u) &&
            read_number(r, errors, "gain", 0, &model->gain_u) &&
            read_number(r, errors, "residual_w", 0, &model->residual_w) &&
-           read_number_or_none(r, response, "lag_ns", -number_max, &model->lag_ns) &&
-           read_number_or_none(r, response, "width_ns", 0, &model->width_ns) &&
            read_idle(r, json_object_get(root, "idle"), model->idle) &&
            read_number_or_none(r, root, "noise_w", 0, &model->noise_w) &&
            (!(model->noise_w > power_max_w) || report_bad_key(r, "noise_w")) &&
@@ -388,6 +416,13 @@ static json_t *covariance_of(const jm__board_model *model)
     return rows;
 }
 
+static json_t *response_of(const jm__model_response *r)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "sensor", r->sensor, "lag_ns", number(r->lag_ns),
+                     "lag_u_ns", number(r->lag_u_ns), "width_ns", number(r->width_ns), "width_u_ns",
+                     number(r->width_u_ns));
+}
+
 static json_t *idle_of(const jm__board_model *model)
 {
     json_t *array = json_array();
@@ -418,16 +453,15 @@ static json_t *kernels_of(const jm__board_model *model)
 static char *text_of(const jm__board_model *model)
 {
     json_t *root = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f, s:f}, s:{s:o, "
-        "s:o}, s:o, s:{s:o, s:o}, s:o, s:o}",
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f, s:f}, s:o, s:o, "
+        "s:{s:o, s:o}, s:o, s:o}",
         "format", FORMAT, "version", (int)VERSION, "board", model->board, "uuid", model->uuid, "driver",
         model->driver, "date", model->date, "clock", "reference_mhz", number(model->clock_mhz), "exponent",
         model->clock_exponent, "slots", model->slots, "features", features_of(model), "constant_w",
         model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u,
         "family", model->family_u, "gain", model->gain_u, "residual_w", model->residual_w, "response",
-        "lag_ns", number(model->lag_ns), "width_ns", number(model->width_ns), "idle", idle_of(model),
-        "sampler", "power_w", number(model->sampler_w), "u_w", number(model->sampler_u_w), "noise_w",
-        number(model->noise_w), "kernels", kernels_of(model));
+        response_of(&model->response), "idle", idle_of(model), "sampler", "power_w", number(model->sampler_w),
+        "u_w", number(model->sampler_u_w), "noise_w", number(model->noise_w), "kernels", kernels_of(model));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
     return text;

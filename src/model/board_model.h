@@ -80,6 +80,13 @@ typedef struct jm__model_idle {
     double seconds; /* total length of those gaps */
 } jm__model_idle;
 
+/* How a power sensor answers, as found on this board; NAN: not known. The uncertainties are standard. */
+typedef struct jm__model_response {
+    char sensor[JM_BOARD_TEXT]; /* its name; "": lag and width are of training alone */
+    double lag_ns, lag_u_ns;
+    double width_ns, width_u_ns; /* time constant, or window */
+} jm__model_response;
+
 typedef struct jm__board_model {
     char *board, *uuid, *driver, *date; /* of the board it was learnt on; never NULL, may be "" */
     jm__feature *features;
@@ -94,7 +101,7 @@ typedef struct jm__board_model {
     double family_u;   /* further error, common to all kernels of a family */
     double gain_u;     /* error common to all kernels, on another board of the kind or at another clock */
     double residual_w; /* root mean square residual of the readings in training */
-    double lag_ns, width_ns; /* the sensor's response as found in training; NAN: not fitted */
+    jm__model_response response;
     double sampler_w,
         sampler_u_w; /* power drawn by sampling counters, and its standard uncertainty; NAN: unknown */
     double noise_w;  /* standard deviation of the white noise of one reading at rest; NAN: unknown */
@@ -107,6 +114,9 @@ typedef struct jm__board_model {
 /* Allocate a model with that many features. */
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err);
 void jm__model_free(jm__board_model *model);
+
+/* Whether the model's sensor is known better than by its profile. */
+bool jm__model_has_response(const jm__board_model *model);
 
 /* Whether some idle state is known. */
 bool jm__model_has_idle(const jm__board_model *model);

@@ -157,6 +157,21 @@ def test_recording_has_a_window_a_burst_named_and_typed_inside_the_phase(tmp_pat
     assert set(spans) <= known
 
 
+def test_without_a_suite_only_a_square_wave_is_played_and_no_counters_are_sampled(tmp_path: Path) -> None:
+    path = tmp_path / "wave.joulemap"
+    with program.session(path, CPU, overwrite=False, counters=False) as run:
+        ready, played = program.calibrate(run, CPU, 0.0, 0, idle_s=0.05, response_s=0.5)
+    assert {entry.family for entry in ready.entries} == {"product"}
+    assert played.bursts == 0
+    recording = joulemap.Recording(path)
+    assert {row.path for row in recording.report("phase").rows if row.depth == 0} >= {"idle", "response"}
+    assert recording.report("board").quality.sampler_energy_j in (None, 0.0)
+    work = [row for row in recording.report("layer").rows if row.name.startswith("product/")]
+    assert work
+    assert work[0].energy_j
+    assert work[0].busy_s > 0
+
+
 def test_a_suite_that_a_signal_ends_has_its_exit_code_and_a_whole_recording(tmp_path: Path) -> None:
     path = tmp_path / "suite.joulemap"
     words = ["--device", "cpu", "--seconds", "1", "--idle", "600", "--response", "0", "-o", str(path)]

@@ -194,7 +194,7 @@ static jm_status find_response(jm__response *out, jm__training_set *l, jm_error 
 
 /* ---- the model */
 
-static char *today(void)
+char *jm__model_date(void)
 {
     char text[32] = "";
     time_t now = time(NULL);
@@ -210,7 +210,7 @@ static jm_status set_description(jm__board_model *model, const jm__training_set 
     model->board = strdup(board);
     model->uuid = strdup(l->board->uuid);
     model->driver = strdup(l->board->driver);
-    model->date = today();
+    model->date = jm__model_date();
     bool ok = model->board != NULL && model->uuid != NULL && model->driver != NULL && model->date != NULL;
     for (size_t i = 0; ok && i < l->count; i++)
         ok = (model->features[i].metric = strdup(l->metrics[i])) != NULL;
@@ -298,8 +298,8 @@ static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__train
     JM_TRY(jm__training_set_rows_make(&rows, l, response, err));
     jm_status status = jm__model_init(model, l->count, err);
     if (status == JM_OK) {
-        model->lag_ns = response.lag_ns;
-        model->width_ns = response.width_ns;
+        model->response.lag_ns = response.lag_ns;
+        model->response.width_ns = response.width_ns;
         status = learn(model, learnt, l, &rows, err);
         if (status == JM_OK) status = jm__idle_learn(model, l, err);
     }
@@ -313,8 +313,14 @@ static void copy_idle(double *power_w, double *u_w, const jm__model_idle *idle)
     *u_w = idle->u_w > 0 ? idle->u_w : NAN;
 }
 
-/* To `path`, else where reports look for it; without a path, the model of a simulated board is not written.
- */
+jm_status jm__model_path(char *out, size_t size, const jm_board *board, const char *path, jm_error *err)
+{
+    if (path == NULL) return jm__model_make_folder(out, size, board, err);
+    if ((size_t)snprintf(out, size, "%s", path) < size) return JM_OK;
+    return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
+}
+
+/* Without a path, the model of a simulated board is not written. */
 static jm_status write_model(const jm__board_model *model, jm_learnt *learnt, const jm__training_set *l,
                              const char *path, jm_error *err)
 {
@@ -326,10 +332,7 @@ static jm_status write_model(const jm__board_model *model, jm_learnt *learnt, co
     learnt->sampler_u_w = model->sampler_u_w;
     learnt->simulated = l->board->simulated;
     if (path == NULL && learnt->simulated) return JM_OK;
-    if (path == NULL)
-        JM_TRY(jm__model_make_folder(learnt->path, sizeof learnt->path, l->board, err));
-    else if ((size_t)snprintf(learnt->path, sizeof learnt->path, "%s", path) >= sizeof learnt->path)
-        return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "%s is too long a path", path);
+    JM_TRY(jm__model_path(learnt->path, sizeof learnt->path, l->board, path, err));
     return jm__model_write(model, learnt->path, err);
 }
 

@@ -1,4 +1,4 @@
-/* `joulemap calibrate`: learns a board's power model from hardware counters. */
+/* `joulemap calibrate`: learns a board's power model from hardware counters, and how its sensor answers. */
 #include "cli/child.h"
 #include "cli/program.h"
 #include "cli/recorder.h"
@@ -14,8 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PHASE "suite" /* phase of the suite's recording */
-enum { DEFAULT_SECONDS = 120 };
+/* Phases of the suite's recording. */
+#define PHASE    "suite"
+#define RESPONSE "response"
+enum { DEFAULT_SECONDS = 120, RESPONSE_SECONDS = 25 };
 
 /* A run of `python -m joulemap.calibration`, with its options. */
 typedef struct suite_run {
@@ -23,7 +25,8 @@ typedef struct suite_run {
     long long board; /* its index; -1: not chosen yet, the first CUDA device */
     char uuid[JM_BOARD_TEXT];
     long long seconds, seed;
-    bool replace; /* replace an existing recording */
+    bool response; /* only a square wave, without counters */
+    bool replace;  /* replace an existing recording */
 } suite_run;
 
 /* ---- learning */
@@ -91,6 +94,40 @@ static int learn(const cli_args *args, const char *file, const char *phase, long
     return 0;
 }
 
+static void print_response(const jm_learnt_response *l)
+{
+    printf("%s%s: %s answers after %.1f \302\261%.1f ms and %s %.1f \302\261%.1f ms (before: "
+           "\302\261%.1f, \302\261%.1f)\n",
+           l->board, l->simulated ? ", SIMULATED" : "", l->sensor, 1e-6 * l->lag_ns, 1e-6 * l->lag_u_ns,
+           l->first_order ? "with a time constant of" : "over", 1e-6 * l->width_ns, 1e-6 * l->width_u_ns,
+           1e-6 * l->before_lag_u_ns, 1e-6 * l->before_width_u_ns);
+    if (l->path[0] == '\0')
+        printf("not kept, as the GPU is simulated: -o FILE keeps it\n");
+    else
+        printf("%s\n", l->path);
+}
+
+/* `phase` NULL: the whole recording; `board`: its index, -1: the first one. */
+static int learn_response(const cli_args *args, const char *file, const char *phase, long long board)
+{
+    jm_recording *recording;
+    jm_learnt_response learnt;
+    jm_error err = {0};
+    jm_learn_options options = {.size = sizeof options, .phase = phase, .path = cli_get(args, "--output")};
+    if (jm_recording_open(&recording, file, &err) != JM_OK) return cli_fail(args, &err);
+    jm_status status =
+        board < 0 ? JM_OK : jm_recording_board_id(recording, (int)board, &options.board_id, &err);
+    if (status == JM_OK) {
+        cli_progress("learning how the sensor answers");
+        status = jm_response_learn(recording, &options, &learnt, &err);
+        cli_progress(NULL);
+    }
+    jm_recording_close(recording);
+    if (status != JM_OK) return cli_fail(args, &err);
+    print_response(&learnt);
+    return 0;
+}
+
 /* ---- checks before the suite: they take seconds, the suite minutes */
 
 static const jm_board *find_board(const jm_inventory *inventory, long long index)
@@ -121,11 +158,14 @@ static int check_counters(const cli_args *args, const jm_doctor *doctor, const j
 {
     const jm_finding *counters = find_counters(doctor, board);
     if (counters != NULL && counters->works) return CLI_GO_ON;
+    char text[512];
     const char *cure = board->mig                                      ? "nvidia-smi -mig 0 ends that mode"
                        : counters != NULL && counters->cure[0] != '\0' ? counters->cure
                                                                        : "joulemap doctor may show more";
     bool lacks_right = counters != NULL && counters->lacks_right;
-    return cli_error(args, lacks_right ? JM_NO_PERMISSION : JM_NOT_SUPPORTED, cure,
+    snprintf(text, sizeof text,
+             "%s; `joulemap calibrate --response` needs none, and learns how its sensor answers", cure);
+    return cli_error(args, lacks_right ? JM_NO_PERMISSION : JM_NOT_SUPPORTED, text,
                      "the hardware counters of GPU %d (%s) cannot be sampled: %s", (int)board->index,
                      board->name, counters != NULL ? counters->detail : "it has no UUID");
 }
@@ -143,7 +183,7 @@ static int choose_board(suite_run *suite, const cli_args *args, const jm_doctor 
             "there is no GPU that CUDA shows");
     suite->board = board->index;
     snprintf(suite->uuid, sizeof suite->uuid, "%s", board->uuid);
-    return check_counters(args, doctor, board);
+    return suite->response ? CLI_GO_ON : check_counters(args, doctor, board);
 }
 
 /* Check that Python's packages exist, and a GPU with counters that this user may read. */
@@ -169,10 +209,11 @@ static void make_command(cli_line *line, const suite_run *suite, const char *pat
      */
     const char *const common[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
                                   path,         NULL};
-    const char *const simulated[] = {"--device", "cpu",        "--sim", suite->sim, "--idle",
-                                     "0.2",      "--response", "0",     NULL};
+    const char *const simulated[] = {"--device", "cpu", "--sim", suite->sim, "--idle", "0.2", NULL};
+    bool wave = suite->response, none = suite->sim != NULL && !wave;
     cli_line_add_all(line, common);
-    cli_line_add_number(line, "--seconds", suite->seconds);
+    cli_line_add_number(line, "--seconds", wave ? 0 : suite->seconds);
+    if (wave || none) cli_line_add_number(line, "--response", none ? 0 : suite->seconds);
     cli_line_add_number(line, "--seed", suite->seed);
     if (suite->replace) cli_line_add(line, "--force");
     if (suite->sim != NULL) cli_line_add_all(line, simulated);
@@ -208,7 +249,7 @@ static bool was_ended(int code)
 }
 
 /* After a failure, keep the recording, which took minutes. */
-static void keep_recording(const cli_args *args, const char *path)
+static void keep_recording(const cli_args *args, const suite_run *suite, const char *path)
 {
     if (access(path, F_OK) != 0) {
         cli_scratch_remove();
@@ -218,7 +259,8 @@ static void keep_recording(const cli_args *args, const char *path)
     cli_message(args, "the recording is kept: %s", path);
     char *typed = cli_typed_path(path);
     if (typed != NULL)
-        cli_message_part("  joulemap calibrate --from %s --phase %s learns from it", typed, PHASE);
+        cli_message_part("  joulemap calibrate %s--from %s --phase %s learns from it",
+                         suite->response ? "--response " : "", typed, suite->response ? RESPONSE : PHASE);
     free(typed);
     fputc('\n', stderr);
 }
@@ -226,11 +268,16 @@ static void keep_recording(const cli_args *args, const char *path)
 static int record_and_learn(const cli_args *args, const suite_run *suite, const char *path)
 {
     int code = record_suite(suite, args, path);
-    if (code == CLI_GO_ON) code = learn(args, path, PHASE, suite->board);
+    if (code == CLI_GO_ON)
+        code = suite->response ? learn_response(args, path, RESPONSE, suite->board)
+                               : learn(args, path, PHASE, suite->board);
+    /* The suite of a simulated board has no square wave. */
+    if (code == 0 && !suite->response && suite->sim == NULL)
+        code = learn_response(args, path, RESPONSE, suite->board);
     if (code == 0 || was_ended(code))
         cli_scratch_remove();
     else
-        keep_recording(args, path);
+        keep_recording(args, suite, path);
     return code;
 }
 
@@ -251,7 +298,10 @@ static int check_files(const cli_args *args)
 
 static int run_suite(const cli_args *args, long long board)
 {
-    suite_run suite = {.board = board, .seconds = DEFAULT_SECONDS, .replace = cli_has(args, "--force")};
+    suite_run suite = {.board = board,
+                       .response = cli_has(args, "--response"),
+                       .seconds = cli_has(args, "--response") ? RESPONSE_SECONDS : DEFAULT_SECONDS,
+                       .replace = cli_has(args, "--force")};
     if (!cli_get_number(args, "--seconds", 5, 3600, &suite.seconds) ||
         !cli_get_number(args, "--seed", 0, INT_MAX, &suite.seed))
         return jm_status_exit_code(JM_USAGE);
@@ -267,8 +317,8 @@ static int run_suite(const cli_args *args, long long board)
         if (code != CLI_GO_ON) return code;
         path = cli_scratch_recording();
     }
-    fprintf(stderr, "Playing and recording kernels for %lld s.%s\n", suite.seconds,
-            suite.sim != NULL ? " The GPU is simulated." : "");
+    fprintf(stderr, "Playing and recording %s for %lld s.%s\n", suite.response ? "a kernel" : "kernels",
+            suite.seconds, suite.sim != NULL ? " The GPU is simulated." : "");
     return record_and_learn(args, &suite, path);
 }
 
@@ -282,6 +332,8 @@ static int run(const cli_args *args)
     for (size_t i = 0; i < sizeof suite_options / sizeof *suite_options; i++)
         if (cli_has(args, suite_options[i]))
             return cli_usage_error(args, "%s is for the suite, and contradicts --from", suite_options[i]);
+    if (cli_has(args, "--response"))
+        return learn_response(args, cli_get(args, "--from"), cli_get(args, "--phase"), board);
     if (!cli_has(args, "--phase")) return cli_usage_error(args, "--from needs --phase");
     return learn(args, cli_get(args, "--from"), cli_get(args, "--phase"), board);
 }

@@ -2,7 +2,10 @@
 #include "cli/verb.h"
 
 static const cli_option options[] = {
-    {"--seconds", 0, "N", "longest run of the suite (default: 120)", NULL, false},
+    {"--response", 'r', NULL, "learn how the power sensor answers, in half a minute and without counters",
+     NULL, false},
+    {"--seconds", 0, "N", "longest run of the suite (default: 120); with --response, its run (default: 25)",
+     NULL, false},
     {"--board", 'b', "N",
      "the GPU, by its index in `joulemap list` (default: the first CUDA device; with --from, the one with "
      "counters)",
@@ -13,7 +16,7 @@ static const cli_option options[] = {
      false},
     {"--keep-recording", 'k', "FILE", "keep the suite's recording as FILE", NULL, false},
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
-    {"--from", 0, "FILE", "learn from this recording with hardware counters instead", NULL, false},
+    {"--from", 0, "FILE", "learn from this recording instead", NULL, false},
     {"--phase", 'p', "NAME", "with --from: its phase with bursts of single kernels", NULL, false},
     {0},
 };
@@ -21,7 +24,7 @@ static const cli_option options[] = {
 const cli_verb cli_verb_calibrate = {
     .name = "calibrate",
     .usage = "[options]",
-    .summary = "learn a GPU's power model from hardware counters",
+    .summary = "learn a GPU's power model, and how its sensor answers",
     .description =
         "Runs some 190 short kernels on the GPU for two minutes, records power and hardware counters, "
         "and learns how many watts each counter represents. Reports of this GPU's recordings then "
@@ -36,13 +39,22 @@ const cli_verb cli_verb_calibrate = {
         "it), and Python with joulemap and PyTorch, built with CUDA: that of the installed package, or "
         "JOULEMAP_PYTHON, or python3.\n"
         "\n"
+        "With --response it learns for half a minute when and over how long the power sensor tells of what "
+        "the GPU draws. That needs neither counters nor rights, and works on any GPU. Reports of this GPU "
+        "then "
+        "need not find it out from each run: their intervals are narrower. It is kept in the same model, and "
+        "the long way includes it.\n"
+        "\n"
         "With --from, it learns from a recording of your own program: a phase with bursts of single "
-        "kernels, each burst a span of kind window with the kernel's name.\n"
+        "kernels, each burst a span of kind window with the kernel's name; with --response, a kernel that "
+        "runs "
+        "and rests for random times.\n"
         "\n"
         "With --sim, tiny kernels on the CPU represent the work of a simulated GPU, to try it without "
         "one. Its model is kept only with -o.\n"
         "\n"
         "  joulemap calibrate\n"
+        "  joulemap calibrate --response\n"
         "  joulemap calibrate --from suite.joulemap --phase suite -o model.json\n",
     .options = options,
     .looks_at_gpus = true,

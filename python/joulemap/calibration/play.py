@@ -136,18 +136,25 @@ def play(
     return PlayedSuite(bursts, list(played_s.values()))
 
 
-def square_wave(run: Session, player: Player, entry: Entry, seconds: float, chance: random.Random) -> int:
+def square_wave(
+    run: Session,
+    player: Player,
+    entry: Entry,
+    seconds: float,
+    chance: random.Random,
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> int:
     """Alternate between a heavy kernel and rest, each for a random time; return the number of periods.
 
     This shows the response and the lag of the sensor.
     """
-    end_s = time.monotonic() + seconds
+    begin_s = time.monotonic()
     periods = 0
-    while (now_s := time.monotonic()) < end_s:
+    while (now_s := time.monotonic()) < begin_s + seconds:
+        on_progress((now_s - begin_s) / seconds)
         until_s = now_s + chance.uniform(*DWELLS_S)
-        with run.window(entry.name, type=entry.data):
-            while time.monotonic() < until_s:
-                entry.bursts[0].play()
+        while time.monotonic() < until_s:
+            play_burst(run, player, entry, entry.bursts[0])
         time.sleep(chance.uniform(*DWELLS_S))
         periods += 1
     player.synchronize()

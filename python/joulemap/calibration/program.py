@@ -1,4 +1,7 @@
-"""The program: prepare the suite, then record rest, the suite, a square wave, and rest."""
+"""The program: prepare the suite, then record rest, the suite, a square wave, and rest.
+
+Without a suite it records rest, the square wave and rest, and samples no counters.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,9 @@ import joulemap
 from joulemap._burst import player_of
 from joulemap._progress_bar import Bar
 from joulemap._session import MeasuringSession
+from joulemap.calibration.kernel import Kernel
 from joulemap.calibration.play import PlayedSuite, play, square_wave
-from joulemap.calibration.prepare import Entry, Ready, chosen, make_ready, scale_of
+from joulemap.calibration.prepare import ENOUGH_S, Entry, Ready, chosen, make_ready, scale_of
 from joulemap.calibration.suite import KERNELS
 
 # Exit codes of the command.
@@ -42,11 +46,24 @@ def why_no_gpu() -> str:
     return ""
 
 
-def session(path: Path, device: torch.device, overwrite: bool, sim: str = SIMULATED) -> joulemap.Session:
-    """Return the session that records the suite; counters are always sampled."""
+def session(
+    path: Path, device: torch.device, overwrite: bool, sim: str = SIMULATED, *, counters: bool = True
+) -> joulemap.Session:
+    """Return the session that records the suite; counters are sampled always or never."""
     return MeasuringSession(
-        path=path, overwrite=overwrite, counters=COUNTERS_S, sim=sim if device.type == "cpu" else None
+        path=path,
+        overwrite=overwrite,
+        counters=COUNTERS_S if counters else False,
+        sim=sim if device.type == "cpu" else None,
     )
+
+
+def kernels_for(seconds: float, tiny: bool) -> Sequence[Kernel]:
+    """Return the kernels to prepare: matrix products for a square wave alone, fewer on a simulated board."""
+    if seconds == 0:
+        products = [kernel for kernel in KERNELS if kernel.family == "product"]
+        return chosen(products, ENOUGH_S) if tiny else products
+    return chosen(KERNELS, seconds) if tiny else KERNELS
 
 
 def heaviest(entries: Sequence[Entry]) -> Entry:
@@ -74,7 +91,7 @@ def calibrate(
     device : torch.device
         A GPU, or the CPU for a simulated board.
     seconds : float
-        Maximum time of the suite, seconds.
+        Maximum time of the suite, seconds; 0: no suite.
     seed : int
         Seed of data, order, lengths and gaps.
     on_progress : callable
@@ -96,7 +113,7 @@ def calibrate(
     chance = random.Random(seed)
     player = player_of(device)
     scale = scale_of(device)
-    kernels = chosen(KERNELS, seconds) if scale.tiny else KERNELS
+    kernels = kernels_for(seconds, scale.tiny)
     lines = sum(len(kernel.kinds(size)) for kernel in kernels for size in kernel.sizes)
     ready = make_ready(player, kernels, scale, chance, lambda done: on_progress("making ready", done / lines))
     if not ready.entries:
@@ -107,11 +124,14 @@ def calibrate(
     player.synchronize()
     with run.phase("idle"):
         time.sleep(idle_s)
-    with run.phase("suite"):
-        played = play(run, player, ready.entries, seconds, chance, lambda share: on_progress("suite", share))
-    on_progress("response", 1.0)
+    played = PlayedSuite(0, [0.0])
+    if seconds > 0:
+        with run.phase("suite"):
+            played = play(run, player, ready.entries, seconds, chance, lambda share: on_progress("suite", share))
     with run.phase("response"):
-        square_wave(run, player, heaviest(ready.entries), response_s, chance)
+        square_wave(
+            run, player, heaviest(ready.entries), response_s, chance, lambda share: on_progress("response", share)
+        )
     with run.phase("idle"):
         time.sleep(idle_s)
     return ready, played
@@ -140,7 +160,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         description="Play and record the kernels out of which a board's power is learnt.",
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="recording to write")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the suite at most (default: 60)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the suite at most (default: 60; 0: none)")
     parser.add_argument("--seed", type=int, default=0, help="of data, order, lengths and gaps (default: 0)")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu: tiny, beside a simulated board")
     parser.add_argument("--sim", default=SIMULATED, help="with --device cpu: the simulated board (default: h200)")
@@ -167,7 +187,7 @@ def end_at_signals() -> None:
 
 def record(options: argparse.Namespace, device: torch.device, bar: Bar) -> int:
     """Play and record the suite; return the exit status."""
-    run = session(options.output, device, options.force, options.sim)
+    run = session(options.output, device, options.force, options.sim, counters=options.seconds > 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # printed below
         run.start()

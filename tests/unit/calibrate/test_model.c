@@ -58,7 +58,8 @@ static jm__board_model make(void)
 {
     jm__board_model m;
     assert_int_equal(jm__model_init(&m, 2, NULL), JM_OK);
-    assert_true(isnan(m.lag_ns) && isnan(m.width_ns) && isnan(m.noise_w) && !jm__model_has_idle(&m));
+    assert_true(isnan(m.response.lag_ns) && isnan(m.response.width_ns) && isnan(m.noise_w) &&
+                !jm__model_has_idle(&m));
     m.board = strdup("NVIDIA \"H200\" \xc3\xa9");
     m.uuid = strdup("GPU-1");
     m.driver = strdup("");
@@ -75,8 +76,8 @@ static jm__board_model make(void)
     m.family_u = 0.0451;
     m.gain_u = 0.03;
     m.residual_w = 14.8619536;
-    m.lag_ns = 3544125.28;
-    m.width_ns = 12419513.5;
+    m.response.lag_ns = 3544125.28;
+    m.response.width_ns = 12419513.5;
     m.noise_w = 3.99210884;
     m.sampler_w = 34.5;
     m.sampler_u_w = 1.25;
@@ -117,8 +118,10 @@ static void assert_same(const jm__board_model *a, const jm__board_model *b)
     assert_true(a->clock_mhz == b->clock_mhz || (isnan(a->clock_mhz) && isnan(b->clock_mhz)));
     assert_true(a->slots == b->slots && a->relative_u == b->relative_u && a->family_u == b->family_u);
     assert_true(a->gain_u == b->gain_u && a->residual_w == b->residual_w);
-    assert_true(a->lag_ns == b->lag_ns || (isnan(a->lag_ns) && isnan(b->lag_ns)));
-    assert_true(a->width_ns == b->width_ns || (isnan(a->width_ns) && isnan(b->width_ns)));
+    assert_true(a->response.lag_ns == b->response.lag_ns ||
+                (isnan(a->response.lag_ns) && isnan(b->response.lag_ns)));
+    assert_true(a->response.width_ns == b->response.width_ns ||
+                (isnan(a->response.width_ns) && isnan(b->response.width_ns)));
     assert_true(a->noise_w == b->noise_w || (isnan(a->noise_w) && isnan(b->noise_w)));
     assert_true(a->sampler_w == b->sampler_w || (isnan(a->sampler_w) && isnan(b->sampler_w)));
     assert_true(a->sampler_u_w == b->sampler_u_w || (isnan(a->sampler_u_w) && isnan(b->sampler_u_w)));
@@ -147,7 +150,7 @@ static void test_a_model_comes_back_as_it_was_written(void **state)
     (void)state;
     jm__board_model model = make();
     check_there_and_back(&model);
-    model.clock_mhz = model.lag_ns = model.width_ns = model.noise_w = NAN; /* not known */
+    model.clock_mhz = model.response.lag_ns = model.response.width_ns = model.noise_w = NAN; /* not known */
     model.sampler_w = model.sampler_u_w = NAN;
     memset(model.idle, 0, sizeof model.idle);
     check_there_and_back(&model);
@@ -689,7 +692,8 @@ static void assert_sensible(const jm__board_model *m)
     assert_true(m->clock_mhz > 1500 && m->clock_mhz < 2200);
     assert_true(m->clock_exponent >= 0 && m->clock_exponent <= 3);
     assert_true(m->slots > 132 * 64 * 0.97 && m->slots < 132 * 64 * 1.03);
-    assert_true(m->lag_ns > 1e6 && m->lag_ns < 8e6 && m->width_ns > 5e6 && m->width_ns < 30e6);
+    assert_true(m->response.lag_ns > 1e6 && m->response.lag_ns < 8e6 && m->response.width_ns > 5e6 &&
+                m->response.width_ns < 30e6);
 }
 
 static void assert_kernels_told(const jm__board_model *m)
