@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/vec.h"
+#include "estimate/power.h"
 #include "import/ncu/sheet.h"
 #include "model/board_model.h"
 #include "record/device/device.h"
@@ -313,7 +314,8 @@ static size_t count_known(const jm__board_model *model, const jm__ncu_words *wor
 {
     size_t known = 0;
     for (size_t f = 0; f < model->count; f++)
-        known += jm__ncu_word_of(words, model->features[f].metric) != NULL;
+        known += jm__is_details(model->features[f].metric) ||
+                 jm__ncu_word_of(words, model->features[f].metric) != NULL;
     return known;
 }
 
@@ -348,6 +350,20 @@ static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words,
     return JM_OK;
 }
 
+/* The shipped model on the details page of a kind of board; no features: there is none. */
+static jm_status find_details(jm__model_choice *choice, const jm__ncu_words *words,
+                              const jm__ncu_sheet *sheet, jm_error *err)
+{
+    jm_board board = {0};
+    if (!jm__details_suffice(words, choice->file_board, sheet)) return JM_OK;
+    snprintf(board.profile, sizeof board.profile, "%.20s_details", choice->board->profile);
+    JM_TRY(jm__model_shipped(&choice->model, &board, err));
+    if (choice->model.count == 0) return JM_OK;
+    snprintf(choice->name, sizeof choice->name, "shipped %s", board.profile);
+    choice->why = "the file is of ncu's details page, which lacks most counters";
+    return JM_OK;
+}
+
 jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, const jm__ncu_words *words,
                            const jm__ncu_sheet *sheet, jm_error *err)
 {
@@ -355,7 +371,8 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, 
     find_file_board(choice, words, sheet);
     JM_TRY(find_board(choice, request.board, words, err));
     if (!choice->board_stated && isnan(choice->dram_hz)) choice->file_board = choice->board;
-    if (request.model == NULL && choice->board == choice->file_board)
+    if (request.model == NULL) JM_TRY(find_details(choice, words, sheet, err));
+    if (request.model == NULL && choice->model.count == 0 && choice->board == choice->file_board)
         JM_TRY(find_kept(choice, words, sheet, err));
     if (choice->model.count == 0) {
         bool file = request.model != NULL && is_file(request.model);

@@ -85,6 +85,57 @@ typedef struct amounts {
     double clock_hz;
 } amounts;
 
+/* ---- features of the details page, in percent: no pipe has its own figure there but the busiest, so what
+ * the multiprocessors are busy with beyond issuing is taken as tensor cores. These lower the clock within a
+ * few us, which tells more of them (bench/results/estimate.txt). */
+
+static const char details[] = "details/";
+
+bool jm__is_details(const char *metric)
+{
+    return strncmp(metric, details, sizeof details - 1) == 0;
+}
+
+enum { WARP = 32, SCHEDULERS = 4 };
+
+static double details_percent(const char *metric, const jm__estimate_setup *setup, const jm__ncu_sheet *sheet,
+                              const amounts *a)
+{
+    const jm__ncu_words *words = setup->words;
+    const char *name = metric + sizeof details - 1;
+    double active = a->scale.active_cycles / a->scale.cycles;
+    if (strcmp(name, "sm__active") == 0) return 100 * active;
+    if (strcmp(name, "lts__throughput") == 0) return jm__ncu_sheet_place(sheet, &words->within[JM_PART_L2]);
+    if (strcmp(name, "dram__throughput") == 0)
+        return jm__ncu_sheet_place(sheet, &words->within[JM_PART_DRAM]);
+    if (strcmp(name, "l1tex__throughput") == 0)
+        return active * jm__ncu_sheet_place(sheet, &words->within[JM_PART_L1]);
+    if (strcmp(name, "pipe_tensor") == 0)
+        return active * fmax(0, jm__ncu_sheet_place(sheet, &words->sm_busy) -
+                                    jm__ncu_sheet_place(sheet, &words->issue_busy));
+    if (strcmp(name, "sm__inst_threads") == 0) {
+        double threads = jm__ncu_sheet_place(sheet, &words->threads);
+        return 100.0 / SCHEDULERS * jm__ncu_sheet_place(sheet, &words->ipc) *
+               (isnan(threads) ? 1 : threads / WARP);
+    }
+    if (strcmp(name, "clock_drop") == 0) /* of a clock that ncu set, nothing */
+        return setup->clocks_free ? fmax(0, 100 * (1 - a->clock_hz / (1e6 * setup->model->clock_mhz))) : 0;
+    return NAN;
+}
+
+bool jm__details_suffice(const jm__ncu_words *words, const jm__ncu_board *board, const jm__ncu_sheet *sheet)
+{
+    jm__ncu_scale scale;
+    double clock_hz;
+    size_t known = 0;
+    if (isnan(jm__ncu_sheet_place(sheet, &words->sm_busy)) || isnan(jm__ncu_sheet_place(sheet, &words->ipc)))
+        return false;
+    jm__ncu_scale_find(&scale, &clock_hz, words, board, sheet);
+    for (size_t i = 0; i < words->count; i++)
+        if (!isnan(jm__ncu_amount(&words->words[i], board, sheet, &scale))) known++;
+    return 2 * known < words->count;
+}
+
 static const jm__ncu_word *word_of(const jm__estimate_setup *setup, size_t feature)
 {
     return setup->word_of[feature];
@@ -147,7 +198,7 @@ static void find_feature(jm__kernel_power *out, double *features, const jm__esti
             out->missing_u_w = hypot(out->missing_u_w, uniform_u * max_part_w);
             if (max_rate >= feature->most) out->unbounded_w += part * max_part_w;
         }
-    } else if (word != NULL && word->percent_count > 0) {
+    } else if ((word != NULL && word->percent_count > 0) || jm__is_details(feature->metric)) {
         rate /= ratio; /* relative to its peak at this clock */
     }
     if (rate > feature->most)
@@ -213,6 +264,9 @@ static const char *find_time(jm__kernel_power *out, const jm__estimate_setup *se
     for (size_t f = 0; f < setup->model->count; f++) {
         const jm__ncu_word *word = word_of(setup, f);
         a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, setup->file_board, sheet, &a->scale);
+        if (jm__is_details(setup->model->features[f].metric))
+            a->total[f] =
+                a->scale.duration_s * details_percent(setup->model->features[f].metric, setup, sheet, a);
     }
     out->ncu_duration_s = a->scale.duration_s;
     out->ncu_clock_mhz = a->clock_hz / 1e6;
@@ -460,7 +514,7 @@ jm__sides jm__energy_sides(const jm__board_model *model, const jm__errors *error
 
 static const char *part_of(const char *metric)
 {
-    const char *name = jm__ncu_feature_name(metric);
+    const char *name = jm__is_details(metric) ? metric + sizeof details - 1 : jm__ncu_feature_name(metric);
     if (strstr(name, "pipe_tensor") != NULL) return "tensor cores";
     if (strncmp(name, "dram", 4) == 0) return "memory";
     if (strncmp(name, "lts__", 5) == 0 || strstr(name, "xbar") != NULL) return "L2 cache";

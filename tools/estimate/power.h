@@ -52,6 +52,13 @@ typedef struct jm__kernel_power {
     const char *reason; /* why there is no power */
 } jm__kernel_power;
 
+/* Features of the details page, for a model on it: a prefix of their names. */
+bool jm__is_details(const char *metric);
+
+/* Whether the sheet's kernel has what a model on the details page needs most, and the counters of the usual
+ * models are mostly missing. */
+bool jm__details_suffice(const jm__ncu_words *words, const jm__ncu_board *board, const jm__ncu_sheet *sheet);
+
 /* `features`: [model->count + 1], the factor of each weight, 1 for the constant. */
 void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__estimate_setup *setup,
                            const jm__ncu_sheet *sheet);

@@ -72,6 +72,10 @@ typedef struct jm__ncu_board {
     X(clock)                                                                                                 \
     X(cycles)                                                                                                \
     X(active)                                                                                                \
+    X(sm_busy)                                                                                               \
+    X(issue_busy)                                                                                            \
+    X(ipc)                                                                                                   \
+    X(threads)                                                                                               \
     X(dram_clock)                                                                                            \
     X(dram_bytes)                                                                                            \
     X(multiprocessors)                                                                                       \
