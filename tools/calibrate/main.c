@@ -72,28 +72,6 @@ static void print_why_no_counters(const cli_args *args, jm_recording *recording)
     jm_report_free(report);
 }
 
-/* `board`: its index; -1: the only one with counters. */
-static int learn(const cli_args *args, const char *file, const char *phase, long long board)
-{
-    jm_recording *recording;
-    jm_learnt learnt;
-    jm_error err = {0};
-    jm_learn_options options = {.size = sizeof options, .phase = phase, .path = cli_get(args, "--output")};
-    if (jm_recording_open(&recording, file, &err) != JM_OK) return cli_fail(args, &err);
-    jm_status status =
-        board < 0 ? JM_OK : jm_recording_board_id(recording, (int)board, &options.board_id, &err);
-    if (status == JM_OK) {
-        cli_progress("learning the weights of counters");
-        status = jm_model_learn(recording, &options, &learnt, &err);
-        cli_progress(NULL);
-    }
-    if (status == JM_NOT_FOUND) print_why_no_counters(args, recording);
-    jm_recording_close(recording);
-    if (status != JM_OK) return cli_fail(args, &err);
-    print_result(&learnt);
-    return 0;
-}
-
 static void print_response(const jm_learnt_response *l)
 {
     printf("%s%s: %s answers after %.1f \302\261%.1f ms and %s %.1f \302\261%.1f ms (before: "
@@ -107,24 +85,31 @@ static void print_response(const jm_learnt_response *l)
         printf("%s\n", l->path);
 }
 
-/* `phase` NULL: the whole recording; `board`: its index, -1: the first one. */
-static int learn_response(const cli_args *args, const char *file, const char *phase, long long board)
+/* What is learnt: the weights of counters, or how the sensor answers. `board`: its index; -1: the only one
+ * with counters, or the first one. */
+static int learn(const cli_args *args, const char *file, const char *phase, long long board, bool response)
 {
     jm_recording *recording;
-    jm_learnt_response learnt;
+    jm_learnt weights;
+    jm_learnt_response answer;
     jm_error err = {0};
     jm_learn_options options = {.size = sizeof options, .phase = phase, .path = cli_get(args, "--output")};
     if (jm_recording_open(&recording, file, &err) != JM_OK) return cli_fail(args, &err);
     jm_status status =
         board < 0 ? JM_OK : jm_recording_board_id(recording, (int)board, &options.board_id, &err);
     if (status == JM_OK) {
-        cli_progress("learning how the sensor answers");
-        status = jm_response_learn(recording, &options, &learnt, &err);
+        cli_progress(response ? "learning how the sensor answers" : "learning the weights of counters");
+        status = response ? jm_response_learn(recording, &options, &answer, &err)
+                          : jm_model_learn(recording, &options, &weights, &err);
         cli_progress(NULL);
     }
+    if (status == JM_NOT_FOUND && !response) print_why_no_counters(args, recording);
     jm_recording_close(recording);
     if (status != JM_OK) return cli_fail(args, &err);
-    print_response(&learnt);
+    if (response)
+        print_response(&answer);
+    else
+        print_result(&weights);
     return 0;
 }
 
@@ -269,11 +254,10 @@ static int record_and_learn(const cli_args *args, const suite_run *suite, const 
 {
     int code = record_suite(suite, args, path);
     if (code == CLI_GO_ON)
-        code = suite->response ? learn_response(args, path, RESPONSE, suite->board)
-                               : learn(args, path, PHASE, suite->board);
+        code = learn(args, path, suite->response ? RESPONSE : PHASE, suite->board, suite->response);
     /* The suite of a simulated board has no square wave. */
     if (code == 0 && !suite->response && suite->sim == NULL)
-        code = learn_response(args, path, RESPONSE, suite->board);
+        code = learn(args, path, RESPONSE, suite->board, true);
     if (code == 0 || was_ended(code))
         cli_scratch_remove();
     else
@@ -332,10 +316,9 @@ static int run(const cli_args *args)
     for (size_t i = 0; i < sizeof suite_options / sizeof *suite_options; i++)
         if (cli_has(args, suite_options[i]))
             return cli_usage_error(args, "%s is for the suite, and contradicts --from", suite_options[i]);
-    if (cli_has(args, "--response"))
-        return learn_response(args, cli_get(args, "--from"), cli_get(args, "--phase"), board);
-    if (!cli_has(args, "--phase")) return cli_usage_error(args, "--from needs --phase");
-    return learn(args, cli_get(args, "--from"), cli_get(args, "--phase"), board);
+    bool response = cli_has(args, "--response");
+    if (!response && !cli_has(args, "--phase")) return cli_usage_error(args, "--from needs --phase");
+    return learn(args, cli_get(args, "--from"), cli_get(args, "--phase"), board, response);
 }
 
 int main(int argc, char **argv)
