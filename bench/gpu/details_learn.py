@@ -1,4 +1,6 @@
-"""Learn the model on Nsight Compute's details page from kernels of the suite: src/model/shipped/h200_details.json.
+"""Learn models on Nsight Compute's details page from kernels of the suite: src/model/shipped/h200_details*.json.
+
+One is for kernels at the clock that the board chose, which tells of their power; one for a clock that ncu set.
 
     python bench/gpu/details_learn.py [--check]
 
@@ -33,6 +35,7 @@ FEATURES = [
 ]
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 HERTZ = {"Mhz": 1e-3, "Ghz": 1.0}
+FREE, BASE = "h200_details", "h200_details_base"
 HUBER, RIDGE = 0.1, 1e-3
 SLOTS = 132 * 64  # of warps
 RESIDUAL_W = 14.3  # of the readings that the kernels' watts come from (joulemap calibrate)
@@ -68,7 +71,7 @@ def features(row: dict[tuple[str, str], tuple[float, str]]) -> dict[str, float]:
     return {"seconds": seconds * SECONDS[unit], "clock": clock / FULL_GHZ, **values}
 
 
-def table(name: str) -> tuple[list[str], np.ndarray, np.ndarray, list[float]]:
+def table(name: str, model: str) -> tuple[list[str], np.ndarray, np.ndarray, list[float]]:
     """Return names, rows of features by the clock (1 first), watts, and seconds that they were measured for."""
     calls: dict[str, list[dict[str, float]]] = defaultdict(list)
     watts: dict[str, float] = {}
@@ -79,9 +82,11 @@ def table(name: str) -> tuple[list[str], np.ndarray, np.ndarray, list[float]]:
             watts[row["kernel"]] = float(row["power_w"])
             played[row["kernel"]] = float(row["seconds"])
     rows = []
+    used = FEATURES if model == FREE else FEATURES[:-1]
     for parts in calls.values():
         time = sum(part["seconds"] for part in parts)
-        rows.append([1.0, *(sum(p[f] * p["clock"] * p["seconds"] for p in parts) / time for f in FEATURES)])
+        weights = [(part["clock"] if model == FREE else 1) * part["seconds"] / time for part in parts]
+        rows.append([1.0, *(sum(w * p[f] for w, p in zip(weights, parts, strict=True)) for f in used)])
     return list(calls), np.array(rows), np.array(list(watts.values())), list(played.values())
 
 
@@ -107,9 +112,9 @@ def variance_components(errors: np.ndarray, families: np.ndarray) -> tuple[float
     return float(np.sqrt(within)), float(np.sqrt(max(between, 0)))
 
 
-def main() -> None:
-    """Learn, predict each family by the others, write."""
-    names, rows, watts, seconds = table("suite")
+def learn(name: str) -> None:
+    """Learn one, predict each family by the others, write."""
+    names, rows, watts, seconds = table("suite", name)
     families = np.array([name.split("/")[0] for name in names])
     weights = fit(rows, watts)
     left_out, parts = np.zeros(len(watts)), []
@@ -121,11 +126,11 @@ def main() -> None:
     covariance = (len(parts) - 1) / len(parts) * sum(np.outer(part, part) for part in parts)
     kernel_u, family_u = variance_components(errors, families)
     print(
-        f"{len(names)} kernels of {len(parts)} families: a family left out is {100 * np.abs(errors).mean():.1f} % off "
-        f"on average, {100 * np.median(np.abs(errors)):.1f} % at the median"
+        f"{name}: {len(names)} kernels of {len(parts)} families: a family left out is "
+        f"{100 * np.abs(errors).mean():.1f} % off on average, {100 * np.median(np.abs(errors)):.1f} % at the median"
     )
     if "--check" in sys.argv:
-        _, rows, watts, _ = table("others")
+        _, rows, watts, _ = table("others", name)
         errors = np.abs(rows @ weights / watts - 1)
         print(f"{len(watts)} other kernels: {100 * errors.mean():.1f} % on average, {100 * np.median(errors):.1f} %")
         return
@@ -140,8 +145,8 @@ def main() -> None:
         "date": "2026-11-29",
         "clock": {"reference_mhz": 1000 * FULL_GHZ, "exponent": 1.0, "slots": SLOTS},
         "features": [
-            {"metric": f"details/{name}", "reference": most[i], "weight_w": weights[i] * most[i], "most": most[i]}
-            for i, name in enumerate(FEATURES, 1)
+            {"metric": f"details/{feature}", "reference": most[i], "weight_w": weights[i] * most[i], "most": most[i]}
+            for i, feature in enumerate(FEATURES[: len(weights) - 1], 1)
         ],
         "constant_w": weights[0],
         "covariance": [
@@ -159,7 +164,7 @@ def main() -> None:
         "noise_w": None,
         "kernels": [
             {
-                "name": name,
+                "name": kernel,
                 "family": str(family),
                 "data": "random",
                 "seconds": time,
@@ -167,12 +172,13 @@ def main() -> None:
                 "predicted_w": p,
                 "left_out": False,
             }
-            for name, family, time, w, p in zip(names, families, seconds, watts, left_out, strict=True)
+            for kernel, family, time, w, p in zip(names, families, seconds, watts, left_out, strict=True)
         ],
     }
     rounded = json.loads(json.dumps(model), parse_float=lambda text: float(f"{float(text):.9g}"))
-    (ROOT / "src/model/shipped/h200_details.json").write_text(json.dumps(rounded, indent=1) + "\n")
+    (ROOT / f"src/model/shipped/{name}.json").write_text(json.dumps(rounded, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    for model in (FREE, BASE):
+        learn(model)

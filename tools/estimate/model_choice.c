@@ -350,13 +350,15 @@ static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words,
     return JM_OK;
 }
 
-/* The shipped model on the details page of a kind of board; no features: there is none. */
-static jm_status find_details(jm__model_choice *choice, const jm__ncu_words *words,
+/* The shipped model on the details page of a kind of board, at a clock that the board or ncu set; no
+ * features: there is none. */
+static jm_status find_details(jm__model_choice *choice, double max_mhz, const jm__ncu_words *words,
                               const jm__ncu_sheet *sheet, jm_error *err)
 {
     jm_board board = {0};
     if (!jm__details_suffice(words, choice->file_board, sheet)) return JM_OK;
-    snprintf(board.profile, sizeof board.profile, "%.20s_details", choice->board->profile);
+    snprintf(board.profile, sizeof board.profile, "%.16s_details%s", choice->board->profile,
+             jm__clock_is_full(max_mhz, choice->board->clock_mhz) ? "" : "_base");
     JM_TRY(jm__model_shipped(&choice->model, &board, err));
     if (choice->model.count == 0) return JM_OK;
     snprintf(choice->name, sizeof choice->name, "shipped %s", board.profile);
@@ -371,7 +373,7 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, 
     find_file_board(choice, words, sheet);
     JM_TRY(find_board(choice, request.board, words, err));
     if (!choice->board_stated && isnan(choice->dram_hz)) choice->file_board = choice->board;
-    if (request.model == NULL) JM_TRY(find_details(choice, words, sheet, err));
+    if (request.model == NULL) JM_TRY(find_details(choice, request.max_mhz, words, sheet, err));
     if (request.model == NULL && choice->model.count == 0 && choice->board == choice->file_board)
         JM_TRY(find_kept(choice, words, sheet, err));
     if (choice->model.count == 0) {

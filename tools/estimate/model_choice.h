@@ -25,6 +25,7 @@ typedef struct jm__model_request {
     const char *model; /* a file, or the name of a shipped one; NULL: a kept model by the rules in
                           model_choice.c, else the one shipped for the board or a similar one */
     const char *board; /* another board of the chip; NULL: the file's */
+    double max_mhz;    /* the highest clock of the file's kernels; infinite: ncu left it to the board */
 } jm__model_request;
 
 /* Whether the file names a known board of this chip. */

@@ -375,21 +375,22 @@ static double max_kernel_power(const jm__board_model *model)
     return max_w > 0 ? max_w : INFINITY;
 }
 
-/* Whether some kernel ran at the board's full clock: then ncu did not set the base clock. */
-static bool has_full_clock(ncu_estimate *m)
+/* The highest clock of the file's kernels; infinite where ncu says that it left the clock to the board. */
+static double max_clock(ncu_estimate *m)
 {
-    double full_hz = JM_CLOCK_IS_FULL * m->choice.model.clock_mhz * 1e6;
-    for (size_t k = 0; k < m->ncu.count; k++) {
+    double max_mhz = m->ncu.clocks_free ? INFINITY : 0;
+    for (size_t k = 0; k < m->ncu.count && isfinite(max_mhz); k++) {
         jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[k]);
-        if (jm__ncu_sheet_place(&m->sheet, &m->words.clock) > full_hz) return true;
+        max_mhz = fmax(max_mhz, 1e-6 * jm__ncu_sheet_place(&m->sheet, &m->words.clock)); /* NaN: none */
     }
-    return false;
+    return max_mhz;
 }
 
 static jm_status choose_model(ncu_estimate *m, jm_error *err)
 {
+    jm__model_request request = {
+        .model = m->options->model, .board = m->options->board, .max_mhz = max_clock(m)};
     jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[0]);
-    jm__model_request request = {.model = m->options->model, .board = m->options->board};
     JM_TRY(jm__model_choose(&m->choice, request, &m->words, &m->sheet, err));
     const jm__board_model *model = &m->choice.model;
     bool other_board = m->choice.board != m->choice.file_board;
@@ -414,7 +415,7 @@ static jm_status choose_model(ncu_estimate *m, jm_error *err)
     m->setup.caches_kept = m->ncu.caches_kept;
     m->setup.max_mhz = INFINITY;
     m->setup.max_w = max_kernel_power(model);
-    m->setup.clocks_free = m->ncu.clocks_free || has_full_clock(m);
+    m->setup.clocks_free = jm__clock_is_full(request.max_mhz, model->clock_mhz);
     snprintf(m->to->board, sizeof m->to->board, "%.100s", model->board);
     snprintf(m->to->model, sizeof m->to->model, "%s", m->choice.name);
     m->features = calloc(model->count + 1, sizeof *m->features);

@@ -118,9 +118,9 @@ static double details_percent(const char *metric, const jm__estimate_setup *setu
         return 100.0 / SCHEDULERS * jm__ncu_sheet_place(sheet, &words->ipc) *
                (isnan(threads) ? 1 : threads / WARP);
     }
-    if (strcmp(name, "clock_drop") == 0) /* of a clock that ncu set, nothing */
-        return setup->clocks_free ? fmax(0, 100 * (1 - a->clock_hz / (1e6 * setup->model->clock_mhz))) : 0;
-    return NAN;
+    return strcmp(name, "clock_drop") == 0 && setup->clocks_free
+               ? fmax(0, 100 * (1 - a->clock_hz / (1e6 * setup->model->clock_mhz)))
+               : NAN;
 }
 
 bool jm__details_suffice(const jm__ncu_words *words, const jm__ncu_board *board, const jm__ncu_sheet *sheet)
@@ -305,7 +305,7 @@ static void find_at_clock(jm__kernel_power *out, double *features, const jm__est
 /* The clock at which the board runs this kernel without a request, within its power limit. */
 static double own_clock(const jm__kernel_power *out, const jm__estimate_setup *setup)
 {
-    bool full = out->no_clock || out->ncu_clock_mhz > JM_CLOCK_IS_FULL * setup->clock_mhz;
+    bool full = out->no_clock || jm__clock_is_full(out->ncu_clock_mhz, setup->clock_mhz);
     bool same_clock = setup->clocks_free && setup->board == setup->file_board;
     double clock_mhz = same_clock && !full ? out->ncu_clock_mhz : setup->clock_mhz;
     return fmin(clock_mhz, setup->max_mhz);

@@ -67,9 +67,11 @@ void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__es
  * `memory_s`: the least time for its bytes. */
 double jm__time_at(double duration_s, double memory_s, double ratio, double memory_ratio);
 
-/* A clock above this part of the board's clock is taken as that clock: a short kernel's is reported to a few
- * percent. */
-#define JM_CLOCK_IS_FULL 0.96
+/* Whether a clock is as good as the board's own: a short kernel's is reported to a few percent. */
+static inline bool jm__clock_is_full(double mhz, double board_mhz)
+{
+    return mhz > 0.96 * board_mhz;
+}
 
 /* The parts data_min and data_typical, from a model's kernels on constant data. */
 void jm__data_shares(const jm__board_model *model, double *min, double *typical);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -298,6 +299,34 @@ static void test_kernels_on_the_details_page_are_told_within_10_percent(void **s
         assert_true(has_note(estimate, "is of ncu's details page"));
         jm_estimate_free(estimate);
     }
+}
+
+/* The same file as if ncu had set one clock: what the board does not choose tells nothing of the power. */
+static void test_a_details_page_at_a_clock_that_ncu_set_has_a_model_without_the_clock(void **state)
+{
+    (void)state;
+    static call calls[128];
+    char path[] = "/tmp/jm_details_XXXXXX.csv", text[2048];
+    FILE *to = fdopen(mkstemps(path, 4), "w");
+    gzFile from = gzopen(DETAILS "others.csv.gz", "r");
+    assert_true(to != NULL && from != NULL);
+    while (gzgets(from, text, sizeof text) != NULL) {
+        char *clock = strstr(text, "\"SM Frequency\",\"Ghz\",");
+        if (clock != NULL) strcpy(clock, "\"SM Frequency\",\"Ghz\",\"1.59\"\n");
+        assert_true(fputs(text, to) >= 0);
+    }
+    gzclose(from);
+    fclose(to);
+    jm_estimate *estimate = make(&(jm_estimate_options){.csv = path, .limit_w = INFINITY});
+    assert_true(has_note(estimate, "h200_details_base"));
+    size_t count = read_calls(calls, 128, "others", estimate);
+    double error = 0;
+    for (size_t i = 0; i < count; i++)
+        error += fabs(calls[i].energy_j / (calls[i].truth_w * calls[i].seconds) - 1) / (double)count;
+    print_message("%zu calls, %.1f %% off on average\n", count, 100 * error);
+    assert_true(error < 0.15);
+    jm_estimate_free(estimate);
+    unlink(path);
 }
 
 /* ---- forms */
@@ -660,6 +689,7 @@ int main(void)
         cmocka_unit_test(test_a_program_of_one_kernel_is_as_sure_as_the_kernel),
         cmocka_unit_test(test_zeros_and_random_numbers_of_one_matrix_product_both_lie_in_its_interval),
         cmocka_unit_test(test_kernels_on_the_details_page_are_told_within_10_percent),
+        cmocka_unit_test(test_a_details_page_at_a_clock_that_ncu_set_has_a_model_without_the_clock),
         cmocka_unit_test(test_every_form_of_the_same_kernels_gives_rows_whose_intervals_meet),
         cmocka_unit_test(test_what_cannot_be_told_is_refused_with_its_cause),
         cmocka_unit_test(test_a_file_that_tells_no_chip_is_of_none_that_is_known),
