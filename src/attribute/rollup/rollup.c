@@ -3,6 +3,7 @@
 
 #include "attribute/rollup/energy.h"
 #include "attribute/rollup/idle.h"
+#include "attribute/rollup/rows.h"
 #include "attribute/rollup/views.h"
 #include "base/status.h"
 
@@ -360,8 +361,11 @@ static void count_span(jm__views *v, size_t i, bool own)
     if (!again && !inner && own) row->calls++;
     if (own && (a->options.by == JM_BY_PHASE || a->options.by == JM_BY_SPAN))
         jm__amounts_add(v->tree, a, node, i);
-    if (own && a->options.by != JM_BY_LAYER)
-        jm__tree_seen_on_host(v->tree, node, span->start_ns, jm__span_end_ns(a->dataset, span));
+    if (own && a->options.by != JM_BY_LAYER) {
+        int64_t end_ns = jm__span_end_ns(a->dataset, span);
+        jm__tree_seen_on_host(v->tree, node, span->start_ns, end_ns);
+        row->unknown = row->unknown || jm__is_unknown(a, span->start_ns, end_ns);
+    }
     if (!again && !inner && represents_others(a, i)) jm__extrapolated_calls_add(v, node, i);
 }
 

@@ -728,12 +728,8 @@ typedef struct row_maker {
     const char *boards_text;
 } row_maker;
 
-/* Whether nobody knows what a row without work drew: most of its time lies where every board was lost or did
- * work that was not recorded. */
-static bool is_unknown(const jm__attribution *a, const jm__node *node)
+bool jm__is_unknown(const jm__attribution *a, int64_t from_ns, int64_t to_ns)
 {
-    int64_t from_ns = jm__node_start_ns(node);
-    int64_t to_ns = node->host_end_ns > node->end_ns ? node->host_end_ns : node->end_ns;
     bool unknown = false;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -744,6 +740,13 @@ static bool is_unknown(const jm__attribution *a, const jm__node *node)
         if (!unknown) break;
     }
     return unknown;
+}
+
+/* Whether nobody knows what a row without work drew. */
+static bool is_unknown(const jm__attribution *a, const jm__node *node)
+{
+    int64_t to_ns = node->host_end_ns > node->end_ns ? node->host_end_ns : node->end_ns;
+    return node->unknown || jm__is_unknown(a, jm__node_start_ns(node), to_ns);
 }
 
 jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)

@@ -38,6 +38,10 @@ typedef struct jm__rows {
 } jm__rows;
 void jm__rows_free(jm__rows *rows);
 
+/* Whether nobody knows what ran: every board was lost, or did work that was not recorded, for most of the
+ * time. */
+bool jm__is_unknown(const jm__attribution *a, int64_t from_ns, int64_t to_ns);
+
 jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub);
 
 /* Sets the totals too, and adds the row `(unresolved)`: the total less all rows. Texts belong to the tree. */

@@ -65,6 +65,7 @@ typedef struct jm__node {
     int64_t end_ns;        /* of the last */
     int64_t host_start_ns; /* of its first span, for rows without any work; INT64_MAX: none */
     int64_t host_end_ns;
+    bool unknown; /* one of its spans lies where nobody knows what ran (jm__is_unknown) */
     jm__board_set boards;
     double measured_j; /* without children, by sensors alone */
     double measured_u_j;

@@ -82,6 +82,8 @@ static synthetic *two_programs(double own_s, double others_s)
     int64_t span = syn_span(s, JM_SPAN_PHASE, "train", "", 0, start_ns, at_ns(own_s), 100),
             late = syn_span(s, JM_SPAN_PHASE, "after", "", 0, at_ns(own_s), end_ns, 100);
     syn_span(s, JM_SPAN_WINDOW, "waits", "", late, at_ns(own_s + 1), at_ns(others_s - 1), 100);
+    syn_span(s, JM_SPAN_WINDOW, "twice", "", 0, at_ns(2), at_ns(3), 100);
+    syn_span(s, JM_SPAN_WINDOW, "twice", "", 0, at_ns(own_s + 1), at_ns(own_s + 2), 100);
     syn_class(s, "a", 8, 600);
     syn_class(s, "b", 16, 300);
     syn_random_work(s, 0, 1, 2, span, start_ns, at_ns(own_s));
@@ -153,7 +155,8 @@ static void test_unrecorded_work_is_apart_from_idle_time_in_its_phase(void **sta
     synthetic *s = two_programs(10, 15);
     jm_report *report = report_of(s, JM_BY_PHASE);
     const jm_row *unrecorded = row_of(report, "after/(work not seen)"),
-                 *idle = row_of(report, "after/(idle)"), *waits = row_of(report, "after/waits");
+                 *idle = row_of(report, "after/(idle)"), *waits = row_of(report, "after/waits"),
+                 *twice = row_of(report, "twice");
     assert_non_null(unrecorded);
     assert_non_null(idle);
     assert_true(fabs(unrecorded->busy_s - 5) < 0.5);
@@ -161,6 +164,8 @@ static void test_unrecorded_work_is_apart_from_idle_time_in_its_phase(void **sta
     assert_true(fabs(idle->power_w - s->idle_w) < 10);
     assert_non_null(waits);
     assert_true(isnan(waits->energy_j)); /* nobody knows what of it is this row's */
+    assert_non_null(twice);
+    assert_true(isnan(twice->energy_j)); /* nor of its second call */
     jm_report_free(report);
     syn_free(s);
 }
