@@ -98,7 +98,7 @@ static core_thread *thread_here(core_calls *self)
 {
     PyObject *thread = PyObject_GetAttr(self->local, self->state);
     if (thread && !PyObject_TypeCheck(thread, self->thread_type)) {
-        PyErr_SetString(PyExc_TypeError, "the state of a thread is no joulemap._core.Thread");
+        PyErr_SetString(PyExc_TypeError, "the state of a thread is not a joulemap._core.Thread");
         Py_CLEAR(thread);
     }
     return (core_thread *)thread;

@@ -7,7 +7,7 @@ static int label_node(const core_labels *labels, PyObject *node, core_label *lab
     PyObject *metadata = PyObject_GetAttr(node, labels->metadata);
     if (!metadata) return -1;
     if (!PyDict_Check(metadata)) { /* a third-party tensor class with its own node class */
-        PyErr_SetString(PyExc_TypeError, "the metadata of an autograd node is no dict");
+        PyErr_SetString(PyExc_TypeError, "the metadata of an autograd node is not a dict");
         Py_DECREF(metadata);
         return -1;
     }

@@ -35,7 +35,7 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
                                      &board_id, &process_id, &from_ns, &to_ns, &prior, &model))
         return NULL;
     if (by < 0 || by >= JM_BY_COUNT) {
-        PyErr_Format(PyExc_ValueError, "%d is no key of rows", by);
+        PyErr_Format(PyExc_ValueError, "%d is not a key of rows", by);
         return NULL;
     }
     jm_report_options options = {.size = sizeof(options),

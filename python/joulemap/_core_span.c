@@ -34,7 +34,7 @@ static int span_arguments(PyObject *const *args, Py_ssize_t count, unsigned long
         }
     }
     if (values[0] == JM_SPAN_NONE || values[0] >= JM_SPAN_KIND_COUNT) {
-        PyErr_Format(PyExc_ValueError, "%lu is no kind of span", values[0]);
+        PyErr_Format(PyExc_ValueError, "%lu is not a kind of span", values[0]);
         return -1;
     }
     return 0;

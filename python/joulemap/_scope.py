@@ -218,6 +218,6 @@ class ScheduledStep(Scope):
     def __call__(self, function: FunctionT) -> FunctionT:
         """Raise TypeError: the step has begun already, while the function is defined."""
         raise TypeError(
-            "a step of a running session with a schedule or a budget begins at once, so it is no decorator: write "
+            "a step of a running session with a schedule or a budget begins at once, so it is not a decorator: write "
             "`run.step()` at the end of each step, or `with run.step():` inside of the function"
         )

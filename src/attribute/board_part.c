@@ -396,7 +396,8 @@ jm_status jm__counted_prior(jm__prior *prior, jm__board_part *part, const jm__da
     /* Numbers that no sum can hold: what they say is left out, and said. */
     jm__prior_free(prior);
     part->counter_windows = 0;
-    snprintf(part->model_fault, sizeof part->model_fault, "what it says of this run's counters is no prior");
+    snprintf(part->model_fault, sizeof part->model_fault,
+             "its errors for this run's counters are not a covariance");
     return JM_OK;
 }
 

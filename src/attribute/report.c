@@ -33,7 +33,7 @@ static jm_status copy_options(jm_report_options *to, const jm_report_options *fr
 {
     JM_TRY(jm__options_copy(to, sizeof *to, from, "jm_report_create", err));
     if ((unsigned)to->by >= JM_BY_COUNT)
-        return jm__fail(err, JM_USAGE, 0, "jm_report_create", "%d is no row key", (int)to->by);
+        return jm__fail(err, JM_USAGE, 0, "jm_report_create", "%d is not a row key", (int)to->by);
     if (to->phase != NULL && to->phase[0] == '\0') to->phase = NULL;
     return JM_OK;
 }

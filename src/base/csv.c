@@ -300,7 +300,7 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
         int byte = next_byte(csv);
         if (byte == -2) return read_failed(csv, err);
         if (byte == 0)
-            return bad_line(csv, err, "a NUL byte: this is no text file, or one in UTF-16: save it as UTF-8");
+            return bad_line(csv, err, "a NUL byte: this is not text, or it is UTF-16: save it as UTF-8");
         if (r.quoted) {
             if (byte == -1) return bad_line(csv, err, "a quoted field never ends");
             csv->line += byte == '\n';
@@ -741,7 +741,7 @@ static jm_status no_number(const jm__csv *csv, size_t column, const char *what, 
         hint = "times are seconds since any moment; `date -d STAMP +%s.%N` makes them of a date";
     else if (end != text && *end != '\0')
         hint = "write numbers without a unit: the column's name states it";
-    jm__csv_bad(csv, column, err, "\"%.60s\" is no %s", text, what);
+    jm__csv_bad(csv, column, err, "\"%.60s\" is not a %s", text, what);
     return hint == NULL ? JM_BAD_DATA : jm__hint(err, JM_BAD_DATA, "%s", hint);
 }
 

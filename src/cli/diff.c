@@ -52,7 +52,8 @@ static int find_sides(const cli_args *args, int *a_count)
     for (int i = *a_count; dashes > 0 && i < count; i++) {
         const char *path = cli_operand(args, i);
         if (path[0] == '-' && access(path, F_OK) != 0)
-            return cli_usage_error(args, "\"%s\" after \"--\" is no recording; options go before it", path);
+            return cli_usage_error(args, "\"%s\" after \"--\" is not a recording; options go before it",
+                                   path);
     }
     return CLI_GO_ON;
 }

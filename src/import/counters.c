@@ -251,7 +251,7 @@ static jm_status read_window(importing *all, jm__counter_sample *sample, jm_erro
     JM_TRY(jm__csv_integer(all->csv, all->end, &end_ns, err));
     int64_t after_ns = all->last_ns == INT64_MIN ? INT64_MIN : all->last_ns - OVERLAP_NS;
     if (!realtime_convert(&all->realtime, start_ns, after_ns, &sample->start_ns))
-        return jm__csv_bad(all->csv, all->start, err, "%lld ns is no time of this recording",
+        return jm__csv_bad(all->csv, all->start, err, "%lld ns is not a time of this recording",
                            (long long)start_ns);
     if (sample->start_ns < after_ns)
         return jm__csv_bad(all->csv, all->start, err, "the window begins before the one before it has ended");

@@ -77,7 +77,7 @@ static jm_status find_board(const jm_counters_options *options, jm_recording *ru
     errno = 0;
     long index = strtol(options->board, &end, 10);
     if (end == options->board || *end != '\0' || errno != 0 || index < 0 || index > INT_MAX)
-        return jm__fail(err, JM_USAGE, 0, call, "\"%.60s\" is no number of a GPU", options->board);
+        return jm__fail(err, JM_USAGE, 0, call, "\"%.60s\" is not the number of a GPU", options->board);
     return jm_recording_board_id(run, (int)index, id, err);
 }
 

@@ -424,7 +424,7 @@ def test_what_is_wrong_with_us_fails_no_program(world: World, monkeypatch: pytes
     world.calls.enter(layer, (), None)
     world.calls.leave(layer, None)
     assert len(told) == 2
-    assert all("is no joulemap" in text for text in told)
+    assert all("is not a joulemap" in text for text in told)
 
 
 def test_a_frame_that_no_call_made_is_of_no_pass(world: World) -> None:

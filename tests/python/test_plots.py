@@ -780,7 +780,7 @@ def test_the_command_says_why_it_cannot(path: Path, tmp_path: Path) -> None:
         ((small, "--figure", "util_hist", "-o", target), 66, "GPU 0 has no readings of its utilisation in this run"),
         ((path, "--figure", "power_time", "-o", tmp_path / "x.gif"), 2, "ends with one of .png, .svg, .pdf"),
         ((path, "--figure", "power_time", "-o", tmp_path / "no/x.png"), 74, "cannot be written: No such file"),
-        ((path, "--figure", "roofline", "--counts", counts, "-o", target), 65, "counts.json is no JSON"),
+        ((path, "--figure", "roofline", "--counts", counts, "-o", target), 65, "counts.json is not JSON"),
         ((path, "--figure", "roofline", "--counts", "none", "-o", target), 66, "none: No such file"),
     ):
         done = command(*words_)

@@ -58,7 +58,7 @@ def test_a_wrong_argument_is_named(wrong: dict[str, Any], error: type[Exception]
 
 def test_a_step_of_a_schedule_is_no_decorator() -> None:
     schedule = joulemap.schedule(wait=0, warmup=1, active=1)
-    words = r"begins at once, so it is no decorator: .*`with run\.step\(\):` inside"
+    words = r"begins at once, so it is not a decorator: .*`with run\.step\(\):` inside"
     with joulemap.Session(sim="h200", cpu=False, schedule=schedule) as run, pytest.raises(TypeError, match=words):
 
         @run.step()

@@ -49,7 +49,7 @@ def _counts(path: str) -> Any:
     except OSError as error:
         _fail(_NOT_FOUND, f"{path}: {error.strerror}")
     except ValueError as error:
-        _fail(_BAD_DATA, f"{path} is no JSON: {error}", 'it is {"path": [FLOPs, bytes], ...} of a forward call')
+        _fail(_BAD_DATA, f"{path} is not JSON: {error}", 'it is {"path": [FLOPs, bytes], ...} of a forward call')
 
 
 def _plot(args: argparse.Namespace) -> None:

@@ -69,7 +69,7 @@ def find_search(source: Any) -> Search:
         try:
             fields = json.loads(path.read_text(encoding="utf-8-sig"))
         except ValueError as error:
-            raise CannotDrawError(f"{path} is no JSON of a search for a cap: {error}") from None
+            raise CannotDrawError(f"{path} is not JSON of a search for a cap: {error}") from None
         return _checked(fields, str(path))
     with Recording(path) as recording:
         return _checked(_of_recording(recording), str(path))

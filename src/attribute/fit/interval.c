@@ -50,7 +50,8 @@ jm_status jm__weigh(jm__qr *equations, const jm__qr *data, const double *scores,
     jm_status status =
         errors == NULL || rows == NULL ? jm__no_memory(err, "jm__weigh") : jm__qr_init(equations, n, err);
     if (status == JM_OK && !find_factor(errors, rows, data, scores))
-        status = jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are no covariance");
+        status =
+            jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are not a covariance");
     for (size_t i = 0; status == JM_OK && i < n; i++) {
         jm__matrix_whiten(rows, n + 1, errors, i, n);
         jm__qr_add(equations, rows + i * (n + 1), rows[i * (n + 1) + n]);

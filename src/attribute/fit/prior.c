@@ -116,7 +116,8 @@ static jm_status fold_shared(const jm__prior *prior, jm__qr *qr, jm_error *err)
     for (size_t i = 0; i < n; i++)
         lower[i * n + i] += prior->u[i] * prior->u[i];
     if (!jm__matrix_factor(lower, n)) {
-        status = jm__fail(err, JM_BAD_DATA, 0, "jm__prior_fold", "the errors of a prior are no covariance");
+        status =
+            jm__fail(err, JM_BAD_DATA, 0, "jm__prior_fold", "the errors of a prior are not a covariance");
         goto out;
     }
     for (size_t i = 0; i < n; i++) {
@@ -455,7 +456,7 @@ jm_status jm__posterior_powers(double *power_w, const double *information, const
         factor[i * n + i] *= 1 + 1e-12; /* rounding must not cost the factor */
     }
     if (!jm__matrix_factor(factor, n)) {
-        status = jm__fail(err, JM_INTERNAL, 0, "jm__posterior_powers", "the readings are no information");
+        status = jm__fail(err, JM_INTERNAL, 0, "jm__posterior_powers", "the readings hold no information");
         goto out;
     }
     jm__matrix_forward(right, factor, n);

@@ -41,7 +41,7 @@ void jm__metrics_free(char **metrics, size_t count)
 static jm_status bad_texts(const jm__counter_set *set, jm_error *err)
 {
     return jm__fail(err, JM_BAD_DATA, 0, "jm__metrics_of",
-                    "the metrics of the set of counters %lld are no texts", (long long)set->id);
+                    "the metrics of the set of counters %lld are not text", (long long)set->id);
 }
 
 /* Append the metrics without slot cycles to `texts`. */

@@ -384,8 +384,9 @@ static jm_status add_layer(reader *r, jm_error *err)
     JM_TRY(read_direction(&requested, csv, column[1], err));
     JM_TRY(jm__csv_number(csv, column[2], &energy_j, err));
     JM_TRY(jm__csv_number(csv, column[3], &u_j, err));
-    if (!(energy_j > 0) || !isfinite(energy_j)) return jm__csv_bad(csv, column[2], err, "is no energy");
-    if (!(u_j >= 0) || !isfinite(u_j)) return jm__csv_bad(csv, column[3], err, "is no standard uncertainty");
+    if (!(energy_j > 0) || !isfinite(energy_j)) return jm__csv_bad(csv, column[2], err, "is not an energy");
+    if (!(u_j >= 0) || !isfinite(u_j))
+        return jm__csv_bad(csv, column[3], err, "is not a standard uncertainty");
     r->lines->all++;
     double calls = calls_of(r->scene, &requested), seconds = seconds_of(row, r->scene, &requested);
     if (!(calls > 0) || !(seconds > 0)) return JM_OK;
@@ -447,9 +448,9 @@ static jm_status add_kernel(reader *r, jm_error *err)
     double power_w, u_w;
     JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
     JM_TRY(jm__csv_number(csv, column[2], &u_w, err));
-    if (!(power_w >= 0) || !isfinite(power_w)) return jm__csv_bad(csv, column[1], err, "is no power");
+    if (!(power_w >= 0) || !isfinite(power_w)) return jm__csv_bad(csv, column[1], err, "is not a power");
     if (!jm__prior_is_sane(power_w, u_w))
-        return jm__csv_bad(csv, column[2], err, "is no standard uncertainty");
+        return jm__csv_bad(csv, column[2], err, "is not a standard uncertainty");
     r->lines->all++;
     if (!mean_of(r, jm__csv_name(csv, column[0]))) return JM_OK;
     r->lines->used++;

@@ -389,7 +389,7 @@ static jm_status integer_field(reader *r, size_t column, int64_t *value, jm_erro
     *value = 0;
     const char *text = field(r, column);
     if (text[0] == '\0' || parse_integer(text, value)) return JM_OK;
-    return jm__csv_bad(r->csv, column, err, "\"%.60s\" is no whole number", text);
+    return jm__csv_bad(r->csv, column, err, "\"%.60s\" is not a whole number", text);
 }
 
 static void read_capability(const char *text, jm__ncu_kernel *kernel)

@@ -214,7 +214,7 @@ static void test_a_line_that_is_wrong_is_named(void **state)
         {"kernel,power_w,u_w\nfirst,800,0\n", "line 2, column \"u_w\""},
         {"kernel,power_w,u_w\nfirst,800,1e-200\n", "line 2, column \"u_w\""},
         {"kernel,power_w,u_w\nfirst,1e300,1e-10\n", "line 2, column \"u_w\""},
-        {"kernel,power_w,u_w\nfirst,many,2\n", "\"many\" is no number"},
+        {"kernel,power_w,u_w\nfirst,many,2\n", "\"many\" is not a number"},
         {"kernel,power_w\nfirst,800\n", "kernel,power_w,u_w (powers of kernels)"},
         {"path,direction,energy_j,u_j\na,sideways,1,1\n", "neither forward nor backward"},
         {"path,direction,energy_j,u_j\na,forward,0,1\n", "line 2, column \"energy_j\""},

@@ -155,7 +155,7 @@ static void test_errors_that_no_readings_can_have_are_an_error(void **state)
     jm__qr data = fold(&p, y), equations;
     jm_error err = {0};
     assert_int_equal(jm__weigh(&equations, &data, scores, &err), JM_INTERNAL);
-    assert_non_null(strstr(err.text, "no covariance"));
+    assert_non_null(strstr(err.text, "not a covariance"));
     jm__qr_free(&equations); /* the caller's in any case */
     jm__qr_free(&data);
     jm__joint_prior_free(&p.joint_prior);

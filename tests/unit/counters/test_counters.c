@@ -55,7 +55,7 @@ static int be_a_false_helper(const char *how)
 {
     static const char texts[] = "CHIP\0metric\0count";
     char command;
-    if (strcmp(how, "garbage") == 0) return write(1, "this is no frame, is it? no.\n", 29) == 29 ? 0 : 1;
+    if (strcmp(how, "garbage") == 0) return write(1, "this is not a frame, is it? no.\n", 29) == 29 ? 0 : 1;
     if (strcmp(how, "silent") == 0)
         for (;;)
             pause();

@@ -301,7 +301,7 @@ static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void 
     (void)state;
     static const bad_case cases[] = {
         {"sensor,t_s,value\npower_ring_w,1,80\npower_ring_w,x,80\n", NULL, NULL,
-         "line 3, column \"t_s\": \"x\" is no number"},
+         "line 3, column \"t_s\": \"x\" is not a number"},
         {"sensor,t_s,value\npower_ring_w,1,inf\n", NULL, NULL, "line 2, column \"value\""},
         {"sensor,t_s,value\npower_ring_w,1,nan\n", NULL, NULL, "no rows with a value"},
         {"sensor,t_s,value\nvolts,1,80\n", NULL, NULL, "has no sensor \"volts\""},

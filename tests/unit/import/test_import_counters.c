@@ -308,10 +308,10 @@ static void test_what_is_wrong_with_counters_is_told_by_file_line_and_column(voi
         {"start_ns,end_ns,a\n1700000001001000000,1700000001000000000,1\n",
          "line 2, column \"end_ns\": a window ends after its start"},
         {"start_ns,end_ns,a\n1700000001001000000,1700000001002000000,x\n",
-         "line 2, column \"a\": \"x\" is no number"},
-        {"start_ns,end_ns,a\n1.5,2,1\n", "line 2, column \"start_ns\": \"1.5\" is no whole number"},
+         "line 2, column \"a\": \"x\" is not a number"},
+        {"start_ns,end_ns,a\n1.5,2,1\n", "line 2, column \"start_ns\": \"1.5\" is not a whole number"},
         {"start_ns,end_ns,a\n9000000000000000000,9000000000001000000,1\n",
-         "line 2, column \"start_ns\": 9000000000000000000 ns is no time of this recording"},
+         "line 2, column \"start_ns\": 9000000000000000000 ns is not a time of this recording"},
         {"start_ns,end_ns,a\n1700000001003000000,1700000001004000000,1\n"
          "1700000001001000000,1700000001002000000,1\n",
          "line 3, column \"start_ns\": the window begins before the one before it has ended"},
@@ -400,12 +400,12 @@ static void test_a_board_a_recording_and_its_clock_are_needed(void **state)
         assert_string_equal(err.text, lacking[i].text);
         assert_int_equal(err.code, 0);
     }
-    expect("0x", JM_USAGE, "\"0x\" is no number of a GPU");
-    expect("-1", JM_USAGE, "\"-1\" is no number of a GPU");
-    expect("99999999999", JM_USAGE, "is no number of a GPU");
+    expect("0x", JM_USAGE, "\"0x\" is not the number of a GPU");
+    expect("-1", JM_USAGE, "\"-1\" is not the number of a GPU");
+    expect("99999999999", JM_USAGE, "is not the number of a GPU");
     expect(NULL, JM_USAGE, "has 2 GPUs: 0 (Synthetic), 1 (Synthetic)");
     expect("7", JM_NOT_FOUND, "no GPU 7; this recording has: 0, 1");
-    expect("h200", JM_USAGE, "\"h200\" is no number of a GPU");
+    expect("h200", JM_USAGE, "\"h200\" is not the number of a GPU");
     make_run(NULL, 0);
     expect("0", JM_BAD_DATA, "has no anchors");
     unlink(run_path);

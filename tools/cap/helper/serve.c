@@ -516,7 +516,7 @@ static bool handle_input(lease_server *server)
         return false;
     }
     jm_status status = received == JM_TRANSPORT_GARBAGE
-                           ? jm__fail(&err, JM_BAD_DATA, 0, NULL, "a line is no request")
+                           ? jm__fail(&err, JM_BAD_DATA, 0, NULL, "a line is not a request")
                            : jm__request_read(&request, object, &err);
     json_decref(object);
     if (status != JM_OK) {

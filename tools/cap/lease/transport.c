@@ -187,11 +187,11 @@ jm_status jm__request_read(jm__request *request, const json_t *object, jm_error 
         return read_take(request, json_object_get(object, "take"), err);
     if (json_object_get(object, "set_w") != NULL) {
         if (read_number(request, JM_REQUEST_SET, object, "set_w", 1e-3)) return JM_OK;
-        return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"set_w\" is no number of watts above 0");
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"set_w\" is not a number of watts above 0");
     }
     if (json_object_get(object, "clock_mhz") != NULL) {
         if (read_number(request, JM_REQUEST_CLOCK, object, "clock_mhz", 0)) return JM_OK;
-        return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"clock_mhz\" is no number from 0 on");
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"clock_mhz\" is not a number of MHz from 0 on");
     }
     if (json_is_true(json_object_get(object, "end"))) return JM_OK;
     request->kind = JM_REQUEST_RESTORE;

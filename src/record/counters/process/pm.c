@@ -145,7 +145,7 @@ bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_error *error)
     int count = 0, handle, code;
     error->settled = true;
     if (!load_cuda(&cuda, error)) return false;
-    if (!read_uuid(requested, uuid)) return jm__pm_fail(error, "", "%.100s is no UUID of a board", uuid);
+    if (!read_uuid(requested, uuid)) return jm__pm_fail(error, "", "%.100s is not a UUID of a board", uuid);
     if ((code = cuda.cuInit(0)) != 0 || (code = cuda.cuDeviceGetCount(&count)) != 0)
         return jm__pm_fail(error, "`nvidia-smi` should work first", "CUDA does not start: error %d", code);
     for (int i = 0; i < count; i++) {
