@@ -626,6 +626,25 @@ const jm_sensor *jm__dataset_sensor(const jm__dataset *dataset, int64_t board_id
     return NULL;
 }
 
+bool jm__dataset_readings(jm_reading **readings, size_t *count, const jm__dataset *dataset,
+                          const jm_sensor *sensor, double least, double most)
+{
+    size_t all = 0;
+    *readings = NULL;
+    *count = 0;
+    for (size_t i = 0; sensor != NULL && i < dataset->reading_count; i++)
+        all += dataset->readings[i].sensor_id == sensor->id;
+    if (all == 0) return true;
+    *readings = malloc(all * sizeof **readings);
+    if (*readings == NULL) return false;
+    for (size_t i = 0; i < dataset->reading_count; i++) {
+        const jm_reading *reading = &dataset->readings[i];
+        if (reading->sensor_id == sensor->id && reading->value >= least && reading->value <= most)
+            (*readings)[(*count)++] = *reading;
+    }
+    return true;
+}
+
 const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id)
 {
     const jm__process *processes = dataset->processes;

@@ -111,6 +111,11 @@ const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id);
 /* The first sensor of a board in this role; NULL: it has none. */
 const jm_sensor *jm__dataset_sensor(const jm__dataset *dataset, int64_t board_id, jm__sensor_role role);
 
+/* A copy of a sensor's readings from `least` to `most`, by time; the caller frees it. *count 0: there are
+ * none, or no sensor. False if memory is out. */
+bool jm__dataset_readings(jm_reading **readings, size_t *count, const jm__dataset *dataset,
+                          const jm_sensor *sensor, double least, double most);
+
 /* Has the process this pid? Users name processes by pid; a reused pid is several rows. Always true for pid 0,
  * which means all. */
 bool jm__dataset_process_has_pid(const jm__dataset *dataset, int64_t id, int64_t pid);

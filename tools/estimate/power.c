@@ -262,11 +262,12 @@ static const char *find_time(jm__kernel_power *out, const jm__estimate_setup *se
     if (isnan(a->scale.duration_s)) return "the file has no duration of it (gpu__time_duration.sum)";
     if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is invalid";
     for (size_t f = 0; f < setup->model->count; f++) {
+        const char *metric = setup->model->features[f].metric;
         const jm__ncu_word *word = word_of(setup, f);
-        a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, setup->file_board, sheet, &a->scale);
-        if (jm__is_details(setup->model->features[f].metric))
-            a->total[f] =
-                a->scale.duration_s * details_percent(setup->model->features[f].metric, setup, sheet, a);
+        if (jm__is_details(metric))
+            a->total[f] = a->scale.duration_s * details_percent(metric, setup, sheet, a);
+        else
+            a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, setup->file_board, sheet, &a->scale);
     }
     out->ncu_duration_s = a->scale.duration_s;
     out->ncu_clock_mhz = a->clock_hz / 1e6;

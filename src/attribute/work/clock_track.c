@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "format/rows/sensor_role.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,20 +30,9 @@ const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *bo
 
 bool jm__clock_readings_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
 {
-    const jm_sensor *sensor = jm__clock_sensor(dataset, board);
-    size_t count = 0;
     *track = (jm__clock_track){0};
-    for (size_t i = 0; sensor != NULL && i < dataset->reading_count; i++)
-        count += dataset->readings[i].sensor_id == sensor->id;
-    if (count == 0) return true;
-    track->readings = malloc(count * sizeof *track->readings);
-    if (track->readings == NULL) return false;
-    for (size_t i = 0; i < dataset->reading_count; i++) {
-        const jm_reading *reading = &dataset->readings[i];
-        if (reading->sensor_id == sensor->id && reading->value > 0)
-            track->readings[track->count++] = *reading;
-    }
-    return true;
+    return jm__dataset_readings(&track->readings, &track->count, dataset, jm__clock_sensor(dataset, board),
+                                DBL_MIN, INFINITY);
 }
 
 /* From reading i to the next. */

@@ -18,20 +18,8 @@ enum { READINGS_MIN = 2 };
 
 bool jm__utilisation_begin(jm__utilisation *u, const jm__dataset *d, const jm_board *board)
 {
-    const jm_sensor *sensor = jm__dataset_sensor(d, board->id, JM_SENSOR_UTIL_GPU);
-    size_t count = 0;
-    *u = (jm__utilisation){0};
-    for (size_t i = 0; sensor != NULL && i < d->reading_count; i++)
-        count += d->readings[i].sensor_id == sensor->id;
-    if (count == 0) return true;
-    u->readings = malloc(count * sizeof *u->readings);
-    if (u->readings == NULL) return false;
-    for (size_t i = 0; i < d->reading_count; i++) {
-        const jm_reading *reading = &d->readings[i];
-        if (reading->sensor_id == sensor->id && reading->value >= 0 && reading->value <= 100)
-            u->readings[u->count++] = *reading;
-    }
-    return true;
+    return jm__dataset_readings(&u->readings, &u->count, d,
+                                jm__dataset_sensor(d, board->id, JM_SENSOR_UTIL_GPU), 0, 100);
 }
 
 void jm__utilisation_free(jm__utilisation *u)
