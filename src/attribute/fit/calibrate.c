@@ -51,11 +51,11 @@ static void restart(jm__design *design, int64_t t_ns)
     design->started = true;
 }
 
-/* exp(x) - 1. Of the length of a kernel over a sensor's time constant, a few terms are all: the first one
- * left out is below 1e-17. */
-static double growth(double x)
+/* exp(x) - 1 of a length that is short; the first term left out is below 1e-17. */
+static const double short_most = 1.0 / 64;
+
+static double short_growth(double x)
 {
-    if (x > 1.0 / 64) return expm1(x);
     return x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))));
 }
 
@@ -74,7 +74,9 @@ static void advance_first_order(jm__design *design, int64_t target_ns)
             edge = exp(-(double)(target_ns - from_ns) / tau);
         }
         int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
-        double step = edge * growth((double)(to_ns - from_ns) / tau);
+        double length = (double)(to_ns - from_ns) / tau;
+        double step = length <= short_most ? edge * short_growth(length)
+                                           : exp(-(double)(target_ns - to_ns) / tau) - edge;
         jm__cursor_add(cursor, step, design->state);
         edge += step;
         from_ns = to_ns;
@@ -123,9 +125,9 @@ size_t jm__pass_shared_columns(const jm__pass *pass)
     return sampled ? pieces->sampler_column : pass->columns;
 }
 
-void jm__pass_row(const jm__pass *pass, size_t i, double *row)
+static void row_at(const jm__pass *pass, int64_t t_ns, double *row)
 {
-    const double *weights = jm__design_row(pass->design, pass->readings[i].t_ns);
+    const double *weights = jm__design_row(pass->design, t_ns);
     if (pass->group == NULL) {
         memcpy(row, weights, pass->columns * sizeof *row);
         return;
@@ -133,6 +135,11 @@ void jm__pass_row(const jm__pass *pass, size_t i, double *row)
     memset(row, 0, pass->columns * sizeof *row);
     for (size_t k = 0; k < pass->design->columns; k++)
         row[pass->group[k]] += pass->scale != NULL ? pass->scale[k] * weights[k] : weights[k];
+}
+
+void jm__pass_row(const jm__pass *pass, size_t i, double *row)
+{
+    row_at(pass, pass->readings[i].t_ns, row);
 }
 
 bool jm__pass_are_neighbours(const jm__pass *pass, size_t i)
@@ -156,23 +163,41 @@ jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr,
     return JM_OK;
 }
 
-double jm__pass_moments(const jm__pass *pass, jm__response response, const double *centre,
-                        double *information, double *moment, double *row)
+static void add_reading(jm__moments *m, const double *row, double value, const double *centre, size_t n)
 {
-    size_t n = pass->columns;
-    double square = 0;
-    memset(information, 0, n * n * sizeof *information);
-    memset(moment, 0, n * sizeof *moment);
-    jm__design_start(pass->design, response);
-    for (size_t i = 0; i < pass->count; i++) {
-        jm__pass_row(pass, i, row);
-        double value = pass->readings[i].value - (centre != NULL ? jm__matrix_dot(row, centre, n) : 0);
-        square += value * value;
-        jm__matrix_add_square(information, row, n);
-        for (size_t k = 0; k < n; k++)
-            moment[k] += row[k] * value;
+    if (centre != NULL) value -= jm__matrix_dot(row, centre, n);
+    m->square += value * value;
+    jm__matrix_add_square(m->information, row, n);
+    for (size_t k = 0; k < n; k++)
+        m->moment[k] += row[k] * value;
+}
+
+/* Of the next reading, as this response has it; INT64_MAX: there is none. */
+static int64_t next_ns(const jm__pass *pass, const jm__moments *of, size_t at)
+{
+    if (at == pass->count) return INT64_MAX;
+    return pass->readings[at].t_ns - (int64_t)llround(of->response.lag_ns);
+}
+
+void jm__pass_moments(const jm__pass *pass, const double *centre, jm__moments *of, size_t count, double *row)
+{
+    size_t n = pass->columns, at[JM_MOMENTS_MOST] = {0};
+    int64_t at_ns[JM_MOMENTS_MOST];
+    for (size_t m = 0; m < count; m++) {
+        of[m].square = 0;
+        memset(of[m].information, 0, n * n * sizeof(double));
+        memset(of[m].moment, 0, n * sizeof(double));
+        at_ns[m] = next_ns(pass, &of[m], 0);
     }
-    return square;
+    jm__design_start(pass->design, (jm__response){of->response.kind, 0, of->response.width_ns});
+    for (size_t left = count * pass->count; left > 0; left--) {
+        size_t m = 0;
+        for (size_t i = 1; i < count; i++)
+            if (at_ns[i] < at_ns[m]) m = i;
+        row_at(pass, at_ns[m], row);
+        add_reading(&of[m], row, pass->readings[at[m]++].value, centre, n);
+        at_ns[m] = next_ns(pass, &of[m], at[m]);
+    }
 }
 
 /* A block is long against the noise's memory, and there are enough of them to tell a variance. */
@@ -257,13 +282,15 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
  * their sum does for an integral. */
 enum { LEVELS = 5, LAGS_MOST = 64, CELLS_MAX = 1600, REFINED_MAX = 24, RANGE_LAG_U = 3, RANGE_WIDTH_U = 2 };
 
+enum { MOMENTS_MEMORY = 8 << 20 }; /* bytes */
+
 static const double least_step_ns = JM_NS_PER_MS, enough = 10, correlation_most = 0.95;
 
 static const double worth[LEVELS] = {100, 40, 12, 12, 12};
 
 typedef struct cell {
     int lag, width;  /* in finest steps from the profile */
-    double evidence; /* log p(y | lag, width) */
+    double evidence; /* log p(y | lag, width), once it is looked at */
     double assumed;  /* log p(lag, width) by the profile */
     double weight;   /* of the posterior */
     double prior_weight;
@@ -275,8 +302,9 @@ typedef struct search {
     jm__response profile;
     double lag_u, width_u;       /* ns; 0: it is known */
     double lag_step, width_step; /* ns, the finest */
-    double *row, *moment, *information, *factor, *powers;
-    double power_square;      /* y'y, centred */
+    double *row, *factor, *powers;
+    jm__moments *moments; /* [room]: of the cells that are being looked at */
+    size_t room;
     double noise;             /* v, of the cell that was looked at last */
     double kept;              /* of the evidence */
     jm__response at;          /* where the law's unknowns are looked for */
@@ -314,16 +342,16 @@ static jm__response response_of(const search *s, const cell *c)
 }
 
 /* -2 log p(y | lag, width) for this noise, and y'y - y'A M^-1 A'y. */
-static double evidence_at(search *s, double noise, double *square)
+static double evidence_at(search *s, const jm__moments *of, double noise, double *square)
 {
     size_t n = s->pass.columns;
     double sum = 0, *f = s->factor;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
-            f[i * n + k] = s->information[i * n + k] + noise * s->joint_prior->information[i * n + k];
-    *square = s->power_square;
+            f[i * n + k] = of->information[i * n + k] + noise * s->joint_prior->information[i * n + k];
+    *square = of->square;
     if (!jm__matrix_factor(f, n)) return INFINITY; /* rounding */
-    memcpy(s->powers, s->moment, n * sizeof(double));
+    memcpy(s->powers, of->moment, n * sizeof(double));
     jm__matrix_forward(s->powers, f, n);
     for (size_t i = 0; i < n; i++)
         sum += 2 * log(f[i * n + i]);
@@ -331,23 +359,52 @@ static double evidence_at(search *s, double noise, double *square)
     return ((double)s->pass.count - (double)n) * log(noise) + sum + *square / noise;
 }
 
-static double evidence_of(search *s, jm__response response)
+/* Of the noise that makes it highest. */
+static double highest_evidence(search *s, const jm__moments *of)
 {
     const jm__noise_prior *assumed = &s->joint_prior->noise;
     double noise = s->noise, square, count = (double)s->pass.count;
-    s->power_square =
-        jm__pass_moments(&s->pass, response, s->joint_prior->power_w, s->information, s->moment, s->row);
     for (int round = 0; round < 3; round++) { /* to within a percent from any start */
-        (void)evidence_at(s, noise, &square);
+        (void)evidence_at(s, of, noise, &square);
         noise =
             fmax(1e-6, (square + assumed->readings * pow(assumed->noise_w, 2)) / (count + assumed->readings));
     }
     s->noise = noise; /* where the next one starts */
-    return -evidence_at(s, noise, &square) / 2;
+    return -evidence_at(s, of, noise, &square) / 2;
 }
 
-/* The cell, made if it lies within what the profile allows. */
-static void look(search *s, int lag, int width)
+/* Its moments are then the first. */
+static double evidence_of(search *s, jm__response response)
+{
+    s->moments->response = response;
+    jm__pass_moments(&s->pass, s->joint_prior->power_w, s->moments, 1, s->row);
+    return highest_evidence(s, s->moments);
+}
+
+static int narrowest_first(const void *a, const void *b)
+{
+    const cell *left = a, *right = b;
+    return left->width != right->width ? left->width - right->width : left->lag - right->lag;
+}
+
+/* At the cells from `first` on: all lags of a width in one pass over time. */
+static void look_at(search *s, size_t first)
+{
+    qsort(s->cells + first, s->count - first, sizeof *s->cells, narrowest_first);
+    for (size_t count; s->kept > 0 && first < s->count; first += count) {
+        cell *cells = s->cells + first;
+        for (count = 0; count < s->room && first + count < s->count; count++) {
+            if (cells[count].width != cells->width) break;
+            s->moments[count].response = response_of(s, &cells[count]);
+        }
+        jm__pass_moments(&s->pass, s->joint_prior->power_w, s->moments, count, s->row);
+        for (size_t i = 0; i < count; i++)
+            cells[i].evidence = highest_evidence(s, &s->moments[i]);
+    }
+}
+
+/* The cell, to be looked at if it lies within what the profile allows. */
+static void add_cell(search *s, int lag, int width)
 {
     double lag_off = s->lag_u > 0 ? lag * s->lag_step / s->lag_u : 0;
     double width_off = s->width_u > 0 ? width * s->width_step / s->width_u : 0;
@@ -357,7 +414,6 @@ static void look(search *s, int lag, int width)
     for (size_t i = 0; i < s->count; i++)
         if (s->cells[i].lag == lag && s->cells[i].width == width) return;
     if (!within || !possible || s->count == CELLS_MAX) return;
-    if (s->kept > 0) c.evidence = evidence_of(s, response_of(s, &c));
     s->cells[s->count++] = c;
 }
 
@@ -413,6 +469,7 @@ static int shortest_lag_first(const void *a, const void *b)
 static void refine(search *s, int level)
 {
     int step = (1 << LEVELS) >> (level + 1);
+    size_t looked_at = s->count;
     qsort(s->cells, s->count, sizeof *s->cells, heaviest_first);
     size_t count = s->count < REFINED_MAX ? s->count : REFINED_MAX;
     cell near[REFINED_MAX];
@@ -421,8 +478,9 @@ static void refine(search *s, int level)
         if (near[i].weight < exp(-worth[level]) * near[0].weight) break;
         for (int lag = s->lag_u > 0 ? -1 : 0; lag <= (s->lag_u > 0); lag++)
             for (int width = s->width_u > 0 ? -1 : 0; width <= (s->width_u > 0); width++)
-                look(s, near[i].lag + lag * step, near[i].width + width * step);
+                add_cell(s, near[i].lag + lag * step, near[i].width + width * step);
     }
+    look_at(s, looked_at);
 }
 
 /* What neighbours' residuals share where the evidence is highest. */
@@ -435,7 +493,7 @@ static jm_status find_correlation(search *s, jm_error *err)
         if (s->cells[i].evidence > s->cells[best].evidence) best = i;
     jm__response response = response_of(s, &s->cells[best]);
     (void)evidence_of(s, response);
-    (void)evidence_at(s, s->noise, &square);
+    (void)evidence_at(s, s->moments, s->noise, &square);
     for (size_t i = n; i-- > 0;) { /* M^-1 A'y, of the factor and what it has whitened */
         for (size_t k = i + 1; k < n; k++)
             s->powers[i] -= s->factor[k * n + i] * s->powers[k];
@@ -443,7 +501,7 @@ static jm_status find_correlation(search *s, jm_error *err)
     }
     for (size_t k = 0; k < n; k++)
         s->powers[k] += s->joint_prior->power_w[k];
-    JM_TRY(jm__pass_residuals(&s->pass, response, s->powers, &residuals, s->information, err));
+    JM_TRY(jm__pass_residuals(&s->pass, response, s->powers, &residuals, s->moments->information, err));
     double correlation = fmin(correlation_most, fmax(0, residuals.correlation));
     s->kept = (1 - correlation) / (1 + correlation);
     return JM_OK;
@@ -456,7 +514,8 @@ static jm_status find(search *s, jm_error *err)
     int widths = s->width_u > 0 ? RANGE_WIDTH_U : 0;
     for (int lag = -lags; lag <= lags; lag++)
         for (int width = -widths; width <= widths; width++)
-            look(s, lag * FIRST, width * FIRST);
+            add_cell(s, lag * FIRST, width * FIRST);
+    look_at(s, 0);
     if (s->kept > 0) JM_TRY(find_correlation(s, err));
     for (int level = 0; weigh(s) < enough && level < LEVELS; level++)
         refine(s, level);
@@ -661,12 +720,18 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
     s->width_step = s->width_u / (1 << LEVELS);
     s->noise = pow(s->joint_prior->noise.noise_w, 2);
     s->kept = pass->count < n + 3 ? 0 : 1; /* fewer readings say nothing of a response */
-    s->row = calloc(3 * n + 2 * n * n + 1, sizeof *s->row);
-    if (s->row == NULL) return jm__no_memory(err, "jm__calibrate");
-    s->moment = s->row + n;
-    s->powers = s->moment + n;
-    s->information = s->powers + n;
-    s->factor = s->information + n * n;
+    size_t each = n * n + n + 1;
+    s->room = 1 + MOMENTS_MEMORY / (each * sizeof *s->row);
+    if (s->room > JM_MOMENTS_MOST) s->room = JM_MOMENTS_MOST;
+    s->moments = calloc(s->room, sizeof *s->moments);
+    s->row = calloc(2 * n + n * n + s->room * each, sizeof *s->row);
+    if (s->row == NULL || s->moments == NULL) return jm__no_memory(err, "jm__calibrate");
+    s->powers = s->row + n;
+    s->factor = s->powers + n;
+    for (size_t m = 0; m < s->room; m++) {
+        s->moments[m].information = s->factor + n * n + m * each;
+        s->moments[m].moment = s->moments[m].information + n * n;
+    }
     return JM_OK;
 }
 
@@ -704,6 +769,7 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
         if (status == JM_OK && find_law(s, calibration)) break;
     }
     calibration->moved = status == JM_OK && moved != NULL && s->kept > 0 && are_better(s, moved);
+    free(s->moments);
     free(s->row);
     free(s);
     return status;

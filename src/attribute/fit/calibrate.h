@@ -51,10 +51,18 @@ typedef struct jm__pass {
 /* Reset `qr` (of pass->columns columns) and fold all readings in, unit weight. */
 jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr, jm_error *err);
 
-/* A'A into `information` (its lower half) and A'(y - A centre) into `moment`; `centre`: [columns], NULL: 0.
- * `row`: room for one. Returns the square of y - A centre. */
-double jm__pass_moments(const jm__pass *pass, jm__response response, const double *centre,
-                        double *information, double *moment, double *row);
+/* What the readings say of the powers at a response. */
+typedef struct jm__moments {
+    jm__response response;
+    double *information, *moment; /* A'A, the lower half of [columns * columns]; A'(y - A centre) */
+    double square;                /* of y - A centre */
+} jm__moments;
+
+enum { JM_MOMENTS_MOST = 64 };
+
+/* Fills in the moments of `count` responses of one width, at most JM_MOMENTS_MOST, in one pass over time.
+ * `centre`: [columns], NULL: 0. `row`: room for one. */
+void jm__pass_moments(const jm__pass *pass, const double *centre, jm__moments *of, size_t count, double *row);
 
 /* How many of its columns, not grouped, share the time: those behind them have it as well. */
 size_t jm__pass_shared_columns(const jm__pass *pass);

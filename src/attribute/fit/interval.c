@@ -366,7 +366,8 @@ typedef struct likely {
 static jm_status powers_at(likely *l, jm__response response, const double *shift, jm_error *err)
 {
     size_t n = l->pass.columns;
-    (void)jm__pass_moments(&l->pass, response, NULL, l->information, l->moment, l->row);
+    jm__moments of = {.response = response, .information = l->information, .moment = l->moment};
+    jm__pass_moments(&l->pass, NULL, &of, 1, l->row);
     for (size_t i = 0; i < n * n; i++)
         l->information[i] *= l->weight;
     for (size_t k = 0; k < n; k++)

@@ -215,7 +215,9 @@ void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns)
     jm__search(after, cursor->pieces->blocks.count, cursor->pieces->blocks.items[after].start_ns <= t_ns);
     if (cursor->pieces->sampled != NULL)
         cursor->window = jm__intervals_first_after(cursor->pieces->sampled, t_ns);
-    enter_block(cursor, after > 0 ? after - 1 : 0);
+    size_t block = after > 0 ? after - 1 : 0;
+    bool ahead = !jm__cursor_at_end(cursor) && cursor->block == block && cursor->now.start_ns <= t_ns;
+    if (!ahead) enter_block(cursor, block);
     while (!jm__cursor_at_end(cursor) && cursor->now.end_ns <= t_ns)
         jm__cursor_next(cursor);
 }
