@@ -28,6 +28,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is slow to the proof, as tests in C do."""
+    if os.environ.get("JOULEMAP_PROOF", "0") not in ("", "0"):
+        return
+    slow = [item for item in items if item.get_closest_marker("proof")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in slow]
+
+
 @pytest.fixture
 def session() -> Iterator[joulemap.Session]:
     """A session of the test's own."""

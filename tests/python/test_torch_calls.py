@@ -555,7 +555,10 @@ def test_modules_are_still_heard_of_where_torch_compile_cannot_be_imported(tmp_p
     subprocess.run([sys.executable, program], check=True, timeout=100)
 
 
-@pytest.mark.parametrize("how", ["optimizer", "checkpoint", "import"])
+@pytest.mark.parametrize(
+    "how",
+    ["optimizer", pytest.param("checkpoint", marks=pytest.mark.proof), pytest.param("import", marks=pytest.mark.proof)],
+)
 def test_what_torch_compile_keeps_when_it_is_imported_is_pytorchs_own(how: str) -> None:
     subprocess.run([sys.executable, "-c", IMPORTS, how], check=True)
 

@@ -119,7 +119,7 @@ def test_each_of_two_loaders_has_batches_of_its_own(session: joulemap.Session, s
     assert session.report().totals.steps == 2  # one inside another is a part of it
 
 
-@pytest.mark.parametrize("how", ["fork", "spawn", "persistent"])
+@pytest.mark.parametrize("how", ["fork", pytest.param("spawn", marks=pytest.mark.proof), "persistent"])
 def test_loaders_with_workers_are_followed_here_and_not_there(
     session: joulemap.Session, spans: Spans, how: str
 ) -> None:

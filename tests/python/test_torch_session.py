@@ -58,7 +58,7 @@ def test_layers_of_a_training_run_add_up_to_the_boards_total(session: joulemap.S
     assert inside < known(rows["Sequential"].energy_j) < total
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.proof)])
 def test_data_loader_workers_do_not_disturb_the_run(session: joulemap.Session, context: str) -> None:
     model = make_model()
     session.watch(model)
