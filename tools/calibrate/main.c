@@ -256,8 +256,13 @@ static int record_and_learn(const cli_args *args, const suite_run *suite, const 
     if (code == CLI_GO_ON)
         code = learn(args, path, suite->response ? RESPONSE : PHASE, suite->board, suite->response);
     /* The suite of a simulated board has no square wave. */
-    if (code == 0 && !suite->response && suite->sim == NULL)
+    if (code == 0 && !suite->response && suite->sim == NULL) {
         code = learn(args, path, RESPONSE, suite->board, true);
+        if (code == jm_status_exit_code(JM_BAD_DATA)) {
+            cli_message(args, "the model is complete; the sensor's response stays that of its profile");
+            code = 0;
+        }
+    }
     if (code == 0 || was_ended(code))
         cli_scratch_remove();
     else

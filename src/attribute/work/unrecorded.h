@@ -15,7 +15,7 @@ bool jm__utilisation_begin(jm__utilisation *utilisation, const jm__dataset *data
 void jm__utilisation_free(jm__utilisation *utilisation);
 
 /* The end of the part of a gap that begins at `from_ns` and is either all idle or all work that was not
- * recorded: *unrecorded. A gap that is too short for its utilisation to be told from that of the work around
+ * recorded: *unrecorded. A gap that is too short for its utilisation to differ from that of the work around
  * it is one idle part. */
 int64_t jm__unrecorded_part_end_ns(const jm__utilisation *utilisation, jm__interval gap, int64_t from_ns,
                                    bool *unrecorded);
