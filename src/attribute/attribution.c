@@ -2,6 +2,7 @@
 #include "attribute/attribution.h"
 
 #include "attribute/board_part.h"
+#include "attribute/fit/clocks.h"
 #include "attribute/fit/refine.h"
 #include "attribute/prior/source.h"
 #include "attribute/sampling.h"
@@ -152,18 +153,6 @@ static jm_status find_windows(jm__attribution *a, jm_error *err)
     return leave_untraced_out(a, err);
 }
 
-jm__total jm__board_total(const jm__board_part *part, const jm__intervals *windows)
-{
-    const jm__total_sensors sensors = {
-        .counter = part->counter,
-        .counts = part->counts,
-        .count_count = part->count_count,
-        .powers = part->powers,
-        .power_count = part->power_count,
-    };
-    return jm__total_measure(&sensors, windows);
-}
-
 static jm__extrapolated_rows extrapolated_rows(jm_by by)
 {
     if (by == JM_BY_SPAN || by == JM_BY_REQUEST) return JM_EXTRAPOLATED_BY_STEP;
@@ -193,10 +182,10 @@ static bool leave_jumps_out(jm__attribution *a, jm__board_part *part)
     jm__clock_track clock;
     jm__intervals jumps = {0};
     bool fine = jm__clock_track_begin(&clock, a->dataset, part->board) && jm__clock_jumps(&clock, &jumps) &&
-                jm__intervals_intersect(&jumps, &part->learn);
-    double all = (double)jm__intervals_duration_ns(&part->learn);
+                jm__intervals_intersect(&jumps, &part->time.learn);
+    double all = (double)jm__intervals_duration_ns(&part->time.learn);
     if (fine && (double)jm__intervals_duration_ns(&jumps) < jumps_most * all)
-        fine = jm__intervals_add_all(&part->unknown, &jumps);
+        fine = jm__intervals_add_all(&part->time.unknown, &jumps);
     jm__clock_track_free(&clock);
     jm__vec_free(&jumps);
     return fine;
@@ -208,20 +197,41 @@ static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_
     bool *uses = calloc(a->dataset->process_count + 1, sizeof *uses);
     const jm__extrapolated_requested requested = {
         .strata = &a->strata,
-        .report = &part->windows,
-        .steady = &part->steady,
+        .report = &part->time.windows,
+        .steady = &part->time.steady,
         .uses = uses,
         .rows = extrapolated_rows(a->options.by),
     };
     if (uses != NULL && jm__strata_any(&a->strata)) find_users(uses, a->dataset, part->board->id);
-    bool fine = uses != NULL && jm__extrapolated_find(&part->extrapolated, &requested) &&
-                jm__intervals_add_all(&part->traced, &part->windows) &&
-                jm__intervals_subtract(&part->traced, &part->extrapolated.time) &&
-                jm__intervals_subtract(&part->learn, &part->extrapolated.time) &&
-                jm__intervals_add_all(&part->unknown, &a->untraced) && leave_jumps_out(a, part) &&
-                jm__intervals_add_all(&part->unknown, &part->extrapolated.time);
-    jm__intervals_normalise(&part->unknown);
+    bool fine = uses != NULL && jm__extrapolated_find(&part->time.extrapolated, &requested) &&
+                jm__intervals_add_all(&part->time.traced, &part->time.windows) &&
+                jm__intervals_subtract(&part->time.traced, &part->time.extrapolated.time) &&
+                jm__intervals_subtract(&part->time.learn, &part->time.extrapolated.time) &&
+                jm__intervals_add_all(&part->time.unknown, &a->untraced) && leave_jumps_out(a, part) &&
+                jm__intervals_add_all(&part->time.unknown, &part->time.extrapolated.time);
+    jm__intervals_normalise(&part->time.unknown);
     free(uses);
+    return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
+}
+
+/* What a sampler draws at rest is the board's own model's to tell. */
+static jm_status find_sampler(jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    const jm__board_model *model = &part->known.model;
+    bool known = model->board != NULL && !model->shipped;
+    return jm__sampler_draw_find(&part->sampler, a->dataset, part->board, known ? model->sampler_w : NAN,
+                                 known ? model->sampler_u_w : NAN, err);
+}
+
+jm_status jm__attribution_readings(jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    jm__board_time *time = &part->time;
+    JM_TRY(jm__board_readings_take(&part->readings, a->dataset, part->board, &part->known.response, err));
+    bool fine = jm__board_readings_lost(&time->lost, &part->readings, a->dataset, part->board->id) &&
+                jm__intervals_add_all(&time->windows, &a->windows) &&
+                jm__intervals_subtract(&time->windows, &time->lost) &&
+                jm__intervals_add_all(&time->learn, &a->learn) &&
+                jm__intervals_subtract(&time->learn, &time->lost);
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
 }
 
@@ -229,29 +239,27 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
 {
     jm__board_part *part = &a->boards[b];
     part->work = &a->work.boards[b];
+    part->work->time = &part->time;
     if (!part->requested) return JM_OK;
-    JM_TRY(jm__lost_find(part, a->dataset, &a->windows, &a->learn, err));
-    jm__board_series_choose(part);
+    JM_TRY(jm__attribution_readings(a, part, err));
+    JM_TRY(find_sampler(a, part, err));
+    jm__board_readings_choose(&part->readings, &part->time.windows);
     /* Of no time, as that of a single reading, no energy is known: 0 J would be measured. */
-    if (jm__intervals_duration_ns(&part->windows) > 0) part->total = jm__board_total(part, &part->windows);
+    if (jm__intervals_duration_ns(&part->time.windows) > 0)
+        part->total = jm__total_measure(&part->readings, &part->time.windows);
     jm__interval range = a->run;
-    const jm__power_series *fitted = jm__board_series(part);
+    const jm__power_series *fitted = jm__board_readings_series(&part->readings);
     if (fitted != NULL) {
         int64_t first = fitted->readings[0].t_ns, last = fitted->readings[fitted->count - 1].t_ns;
         if (first < range.from_ns) range.from_ns = first;
         if (last > range.to_ns) range.to_ns = last;
     }
     part->work->requested = jm__board_is_fitted(part->board);
-    part->work->report = &part->windows;
-    if (!jm__intervals_add_all(&part->steady, &part->windows) ||
-        !jm__intervals_intersect(&part->steady, &a->steps.steady))
+    if (!jm__intervals_add_all(&part->time.steady, &part->time.windows) ||
+        !jm__intervals_intersect(&part->time.steady, &a->steps.steady))
         return jm__no_memory(err, "jm__attribution_begin");
     JM_TRY(find_extrapolated(a, part, err));
-    part->work->traced = &part->traced;
-    part->work->extrapolated = &part->extrapolated;
-    part->work->steady = &part->steady;
-    part->work->sampled = part->sampler.windows.count > 0 ? &part->sampler.windows : NULL;
-    part->work->learn = &part->learn;
+    part->time.sampled = part->sampler.windows.count > 0 ? &part->sampler.windows : NULL;
     part->work->from_ns = range.from_ns;
     part->work->to_ns = range.to_ns;
     return JM_OK;
@@ -296,8 +304,7 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     if (options->by == JM_BY_REQUEST) JM_TRY(jm__batches_find(&a->batches, dataset, &a->spans, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].requested && jm__board_is_fitted(a->boards[b].board))
-            JM_TRY(jm__counted_model(&a->boards[b], dataset, options->model, err));
-    JM_TRY(jm__board_readings_take(a->boards, dataset, err));
+            JM_TRY(jm__known_model(&a->boards[b].known, dataset, a->boards[b].board, options->model, err));
     JM_TRY(jm__work_init(&a->work, dataset, err));
     a->work.pid = options->process_id;
     for (size_t b = 0; b < dataset->board_count; b++)
@@ -332,7 +339,7 @@ static jm_status assume(jm__prior *prior, const jm__attribution *a, jm__board_pa
         .seconds = part->work->learn_seconds,
     };
     if (a->options.prior == NULL) return JM_OK;
-    return jm__prior_from_file(prior, &part->assumed, a->options.prior, &scene, err);
+    return jm__prior_from_file(prior, &part->known.assumed, a->options.prior, &scene, err);
 }
 
 static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part *part, jm_error *err)
@@ -340,7 +347,8 @@ static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part
     JM_TRY(assume(&known->given, a, part, err));
     known->expected = jm__family_power(part->board, part->work, &a->work);
     if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
-    JM_TRY(jm__counted_prior(&known->counters, part, a->dataset, known->expected, err));
+    JM_TRY(jm__known_counters(&known->counters, &part->known, a->dataset, part->board, part->work,
+                              known->expected, err));
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
 
@@ -380,7 +388,7 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     input->class_columns = work->columns.class_columns;
     input->columns = work->columns.count;
     input->seconds = work->seconds;
-    input->apart_seconds = part->extrapolated.time_s > 0 ? work->extrapolated_seconds : NULL;
+    input->apart_seconds = part->time.extrapolated.time_s > 0 ? work->extrapolated_seconds : NULL;
     input->expected = known.expected;
     input->most_w = known.most_w;
     input->priors = priors;
@@ -421,49 +429,50 @@ static bool leave_unrecorded_out(jm__board_part *part, jm__total *rest)
 {
     const jm__intervals *time = &part->work->tally.unrecorded;
     *rest = part->total;
-    bool fine = jm__intervals_add_all(&part->unrecorded, time) &&
-                jm__intervals_intersect(&part->unrecorded, &part->traced) &&
-                jm__intervals_subtract(&part->traced, time) && jm__intervals_subtract(&part->learn, time) &&
-                jm__intervals_add_all(&part->unknown, time);
-    jm__intervals_normalise(&part->unknown);
-    if (!fine || part->unrecorded.count == 0) return fine;
+    bool fine = jm__intervals_add_all(&part->time.unrecorded, time) &&
+                jm__intervals_intersect(&part->time.unrecorded, &part->time.traced) &&
+                jm__intervals_subtract(&part->time.traced, time) &&
+                jm__intervals_subtract(&part->time.learn, time) &&
+                jm__intervals_add_all(&part->time.unknown, time);
+    jm__intervals_normalise(&part->time.unknown);
+    if (!fine || part->time.unrecorded.count == 0) return fine;
     jm__intervals others = {0};
-    fine =
-        jm__intervals_add_all(&others, &part->windows) && jm__intervals_subtract(&others, &part->unrecorded);
+    fine = jm__intervals_add_all(&others, &part->time.windows) &&
+           jm__intervals_subtract(&others, &part->time.unrecorded);
     *rest = (jm__total){0};
-    if (others.count > 0) *rest = jm__board_total(part, &others);
-    part->unrecorded_total = jm__board_total(part, &part->unrecorded);
+    if (others.count > 0) *rest = jm__total_measure(&part->readings, &others);
+    part->unrecorded_total = jm__total_measure(&part->readings, &part->time.unrecorded);
     jm__vec_free(&others);
     return fine;
 }
 
 static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    const jm__power_series *series = jm__board_series(part);
+    const jm__power_series *series = jm__board_readings_series(&part->readings);
     jm__total total;
     if (!leave_unrecorded_out(part, &total)) return jm__no_memory(err, "jm__attribution_fit");
     jm__fit_input input = {
-        .sensor = part->sensor,
+        .sensor = part->readings.sensor,
         .readings = series == NULL ? NULL : series->readings,
         .reading_count = series == NULL ? 0 : series->count,
         .pieces = &part->work->pieces,
-        .learn = &part->learn,
-        .report = &part->traced,
-        .unknown = &part->unknown,
+        .learn = &part->time.learn,
+        .report = &part->time.traced,
+        .unknown = &part->time.unknown,
         .split = &part->work->columns,
         .total = total,
         .sampler = part->sampler.known,
-        .sampled = part->work->sampled,
+        .sampled = part->time.sampled,
     };
-    jm__counted_ready(part, a->dataset, a->options.model);
-    if (part->idle_known) input.idle = &part->idle;
+    jm__known_ready(&part->known, part->work, &part->sampler, a->dataset, a->options.model);
+    if (part->known.idle_known) input.idle = &part->known.idle;
     JM_TRY(jm__power_law_find(&part->law, &a->work, part->work, err));
     JM_TRY(fit_columns(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));
     part->work->pieces.scale_of = NULL; /* what comes asks for time */
     part->first_column = a->columns;
     a->columns += part->work->columns.count;
-    if (part->unrecorded.count == 0) part->total = part->fit.total;
+    if (part->time.unrecorded.count == 0) part->total = part->fit.total;
     return JM_OK;
 }
 
@@ -471,18 +480,35 @@ jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_err
 {
     JM_TRY(jm__work_pass(&a->work, &a->spans, &a->windows, rows, err));
     for (size_t b = 0; b < a->dataset->board_count; b++) {
-        if (!a->boards[b].work->requested) continue;
-        JM_TRY(fit_board(a, &a->boards[b], err));
-        JM_TRY(jm__clocks_find(&a->boards[b], a->dataset, err));
+        jm__board_part *part = &a->boards[b];
+        if (!part->work->requested) continue;
+        JM_TRY(fit_board(a, part, err));
+        JM_TRY(jm__clocks_find(&part->clock_mhz, part->work, a->dataset, part->board, err));
     }
     return JM_OK;
+}
+
+double jm__board_sampler_j(const jm__board_part *part, double *seconds, double *u_j)
+{
+    const jm__columns *columns = &part->work->columns;
+    size_t first = jm__sampler_column(columns), count = columns->sampler_columns, n = columns->count;
+    double energy_j = 0, variance = 0;
+    *seconds = 0;
+    for (size_t i = first; part->fit.known && i < first + count; i++) {
+        *seconds += part->work->seconds[i];
+        energy_j += part->work->seconds[i] * part->fit.power_w[i];
+        for (size_t j = first; j < first + count; j++)
+            variance += part->work->seconds[i] * part->work->seconds[j] * part->fit.covariance[i * n + j];
+    }
+    *u_j = sqrt(fmax(0, variance));
+    return energy_j;
 }
 
 void jm__attribution_trim(jm__attribution *a)
 {
     jm__work_drop_pieces(&a->work);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
-        jm__board_readings_free(&a->boards[b]);
+        jm__board_readings_free(&a->boards[b].readings);
     }
 }
 
@@ -491,20 +517,13 @@ void jm__attribution_free(jm__attribution *a)
     jm__batches_free(&a->batches);
     for (size_t b = 0; a->boards != NULL && b < a->dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
-        jm__vec_free(&part->lost);
-        jm__vec_free(&part->windows);
-        jm__vec_free(&part->steady);
-        jm__vec_free(&part->traced);
-        jm__vec_free(&part->unknown);
-        jm__vec_free(&part->unrecorded);
-        jm__extrapolated_free(&part->extrapolated);
-        jm__vec_free(&part->learn);
+        jm__board_time_free(&part->time);
         jm__sampler_draw_free(&part->sampler);
-        jm__board_readings_free(part);
+        jm__board_readings_free(&part->readings);
         jm__fit_free(&part->fit);
         jm__power_law_free(&part->law);
         free(part->clock_mhz);
-        jm__model_free(&part->model);
+        jm__model_free(&part->known.model);
     }
     free(a->boards);
     jm__span_index_free(&a->spans);

@@ -45,14 +45,15 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
  * such. */
 jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error *err);
 
+/* Fills in part->readings, and the part's time of these: lost, and windows and learn with what that leaves.
+ */
+jm_status jm__attribution_readings(jm__attribution *a, jm__board_part *part, jm_error *err);
+
 /* What the boards did, summed up by these rows, and with which powers. */
 jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err);
 
 /* Pieces and readings go; columns, sums and fits stay. */
 void jm__attribution_trim(jm__attribution *a);
 void jm__attribution_free(jm__attribution *a);
-
-/* The total of one board over other windows (what a phase took), none of them in time it was lost in. */
-jm__total jm__board_total(const jm__board_part *part, const jm__intervals *windows);
 
 #endif

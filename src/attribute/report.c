@@ -199,7 +199,7 @@ jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_b
     if (b == a->dataset->board_count)
         return jm__fail(err, JM_NOT_FOUND, 0, "jm_report_board_get", "no board %zu is in the total", board);
     const jm__board_part *part = &a->boards[b];
-    const jm_sensor *sensor = part->sensor != NULL ? part->sensor : part->counter;
+    const jm_sensor *sensor = part->readings.sensor != NULL ? part->readings.sensor : part->readings.counter;
     *out = (jm_report_board){.board = part->board,
                              .index = jm__attribution_index(a, b),
                              .energy_j = part->total.source != NULL ? part->total.energy_j : NAN,

@@ -38,7 +38,7 @@ static const jm__board_part *find_part(const jm__attribution *a)
 {
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (part->requested && jm__board_is_fitted(part->board) && part->sensor != NULL) return part;
+        if (part->requested && jm__board_is_fitted(part->board) && part->readings.sensor != NULL) return part;
     }
     return NULL;
 }
@@ -58,7 +58,7 @@ static void combine(double *value, double *u, double known, double known_varianc
 
 static void take(jm_learnt_response *out, const jm__board_part *part)
 {
-    const jm__calibration *c = &part->calibration, before = jm__calibration_of(part->sensor);
+    const jm__calibration *c = &part->calibration, before = jm__calibration_of(part->readings.sensor);
     double lag_ns = 0, width_ns = 0, lag_u_ns, width_u_ns;
     for (size_t i = 0; i < c->count; i++) {
         lag_ns += c->points[i].lag_ns / (double)c->count;
@@ -70,7 +70,7 @@ static void take(jm_learnt_response *out, const jm__board_part *part)
             c->width_variance + pow(rise_u * width_ns, 2));
     *out = (jm_learnt_response){
         .simulated = part->board->simulated,
-        .first_order = part->sensor->response == JM_RESPONSE_FIRST_ORDER,
+        .first_order = part->readings.sensor->response == JM_RESPONSE_FIRST_ORDER,
         .lag_ns = lag_ns,
         .lag_u_ns = lag_u_ns,
         .width_ns = width_ns,
@@ -80,7 +80,7 @@ static void take(jm_learnt_response *out, const jm__board_part *part)
         .readings = part->fit.readings,
     };
     snprintf(out->board, sizeof out->board, "%s", part->board->name);
-    snprintf(out->sensor, sizeof out->sensor, "%s", part->sensor->name);
+    snprintf(out->sensor, sizeof out->sensor, "%s", part->readings.sensor->name);
 }
 
 static bool set_text(char **to, const char *text)
@@ -125,7 +125,8 @@ static jm_status learn(jm_learnt_response *learnt, const jm__attribution *a, con
     if (part == NULL)
         return jm__fail(err, JM_NOT_FOUND, 0, call, "no GPU in the recording has a power sensor");
     if (!part->fit.fitted || !part->calibration.taught) {
-        jm__fail(err, JM_BAD_DATA, 0, call, "the readings of %s do not show its lag", part->sensor->name);
+        jm__fail(err, JM_BAD_DATA, 0, call, "the readings of %s do not show its lag",
+                 part->readings.sensor->name);
         return jm__hint(err, JM_BAD_DATA,
                         "record a kernel that runs and rests for random times, and nothing else on the GPU");
     }

@@ -251,13 +251,13 @@ typedef struct parts {
 } parts;
 
 /* The time that a reading of the counter speaks of. */
-static int64_t count_ns(const jm__total_sensors *s, size_t i)
+static int64_t count_ns(const jm__board_readings *s, size_t i)
 {
     return s->counts[i].t_ns - s->counter->lag_ns;
 }
 
 /* The first reading of the counter that speaks of t or later. */
-static size_t count_find(const jm__total_sensors *s, int64_t t_ns)
+static size_t count_find(const jm__board_readings *s, int64_t t_ns)
 {
     size_t at;
     jm__search(at, s->count_count, count_ns(s, at) < t_ns);
@@ -303,7 +303,7 @@ static void add_seen(parts *p, const jm__power_piece *piece)
 }
 
 /* Over all that the counter counted; 0: nothing. */
-static double mean_of_steps_w(const jm__total_sensors *s)
+static double mean_of_steps_w(const jm__board_readings *s)
 {
     double sum_j = 0, sum_s = 0;
     for (size_t i = 1; i < s->count_count; i++) {
@@ -315,7 +315,7 @@ static double mean_of_steps_w(const jm__total_sensors *s)
 }
 
 /* No sensor saw it: as the readings around it have it. */
-static void add_unseen(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+static void add_unseen(parts *p, const jm__board_readings *s, int64_t from_ns, int64_t to_ns)
 {
     const jm__power_series *nearest = jm__power_nearest(s->powers, s->power_count, from_ns, to_ns);
     double energy_j = 0;
@@ -330,7 +330,7 @@ static void add_unseen(parts *p, const jm__total_sensors *s, int64_t from_ns, in
 }
 
 /* Sensors that smear no more than a step of the counter is long; they come first. */
-static size_t sharp_count(const jm__total_sensors *s)
+static size_t sharp_count(const jm__board_readings *s)
 {
     size_t count = 0;
     while (count < s->power_count && jm__power_delay_ns(s->powers[count].sensor) <= sharp_ns)
@@ -339,7 +339,7 @@ static size_t sharp_count(const jm__total_sensors *s)
 }
 
 /* All of [from, to] was seen by power sensors: then their joules of it, else NAN. */
-static double seen_j(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double *variance)
+static double seen_j(const jm__board_readings *s, int64_t from_ns, int64_t to_ns, double *variance)
 {
     parts p = {0};
     jm__power_piece piece = {.to_ns = from_ns};
@@ -352,7 +352,7 @@ static double seen_j(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns,
 }
 
 /* A share of the counter's step that ends with reading i: of what the sharp sensors did not see of it. */
-static void add_share(parts *p, const jm__total_sensors *s, size_t i, int64_t length_ns)
+static void add_share(parts *p, const jm__board_readings *s, size_t i, int64_t length_ns)
 {
     jm__power_piece piece = {.to_ns = count_ns(s, i - 1)};
     double seen_j = 0;
@@ -371,7 +371,7 @@ static void add_share(parts *p, const jm__total_sensors *s, size_t i, int64_t le
 
 /* Sharp sensors missed it, and it lies between two readings of the counter, of which i is the later one (0:
  * beyond all). */
-static void add_between(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, size_t i)
+static void add_between(parts *p, const jm__board_readings *s, int64_t from_ns, int64_t to_ns, size_t i)
 {
     size_t sharp = sharp_count(s);
     bool stepped = i > 0 && counts_step(&s->counts[i - 1], &s->counts[i]);
@@ -393,7 +393,7 @@ static void add_between(parts *p, const jm__total_sensors *s, int64_t from_ns, i
 }
 
 /* Sharp sensors missed it: step of the counter by step. */
-static void add_missed(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+static void add_missed(parts *p, const jm__board_readings *s, int64_t from_ns, int64_t to_ns)
 {
     size_t count = s->counter == NULL ? 0 : s->count_count;
     for (size_t i = count == 0 ? 0 : count_find(s, from_ns + 1); from_ns < to_ns; i++) {
@@ -404,7 +404,7 @@ static void add_missed(parts *p, const jm__total_sensors *s, int64_t from_ns, in
 }
 
 /* Joules of [from, to], taken off if `to` lies before `from`. */
-static void add_interval(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+static void add_interval(parts *p, const jm__board_readings *s, int64_t from_ns, int64_t to_ns)
 {
     if (to_ns < from_ns) {
         parts off = {0};
@@ -434,7 +434,7 @@ typedef struct span {
 
 /* The counter is read at the edges of a run: a little outside of its window, but nearer than what is inside.
  */
-static span find_counts(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+static span find_counts(const jm__board_readings *s, int64_t from_ns, int64_t to_ns)
 {
     span c = {count_find(s, from_ns), count_find(s, to_ns + 1)};
     bool none_inside = c.end <= c.first;
@@ -448,7 +448,7 @@ static span find_counts(const jm__total_sensors *s, int64_t from_ns, int64_t to_
 
 /* The power sensors would have to make up for more time than the window has: then they can do without the
  * counter. */
-static bool is_worth_it(const jm__total_sensors *s, span c, int64_t from_ns, int64_t to_ns)
+static bool is_worth_it(const jm__board_readings *s, span c, int64_t from_ns, int64_t to_ns)
 {
     if (c.end < c.first + 2) return false;
     int64_t before_ns = from_ns - count_ns(s, c.first), after_ns = count_ns(s, c.end - 1) - to_ns;
@@ -456,13 +456,13 @@ static bool is_worth_it(const jm__total_sensors *s, span c, int64_t from_ns, int
 }
 
 /* The ring sees all of the time, so it is trusted; others do not. The interval holds both. */
-static bool ring_is_assumed(const jm__total_sensors *s)
+static bool ring_is_assumed(const jm__board_readings *s)
 {
     return s->power_count > 0 && jm__sensor_is(s->powers[0].sensor, JM_SENSOR_POWER_RING);
 }
 
 /* Whether counter and power sensors contradict each other over the counter's steps. */
-static bool is_apart(parts *p, const jm__total_sensors *s, span c)
+static bool is_apart(parts *p, const jm__board_readings *s, span c)
 {
     double steps_j = 0, powers_j = 0, variance = 0;
     int64_t length_ns = 0;
@@ -481,7 +481,7 @@ static bool is_apart(parts *p, const jm__total_sensors *s, span c)
 }
 
 /* The counter over [from, to]; false if it cannot tell. */
-static bool add_counter(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double mean_w)
+static bool add_counter(parts *p, const jm__board_readings *s, int64_t from_ns, int64_t to_ns, double mean_w)
 {
     if (s->counter == NULL) return false;
     span c = find_counts(s, from_ns, to_ns);
@@ -513,7 +513,7 @@ static void add_parts(parts *to, const parts *from)
     to->most_j = from->most_j;
 }
 
-static void add_window(parts *p, const jm__total_sensors *s, jm__interval window)
+static void add_window(parts *p, const jm__board_readings *s, jm__interval window)
 {
     double seconds = (double)(window.to_ns - window.from_ns) * 1e-9;
     parts alone = {0};
@@ -523,10 +523,10 @@ static void add_window(parts *p, const jm__total_sensors *s, jm__interval window
     if (!add_counter(p, s, window.from_ns, window.to_ns, mean_w)) add_parts(p, &alone);
 }
 
-jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__intervals *windows)
+jm__total jm__total_measure(const jm__board_readings *readings, const jm__intervals *windows)
 {
     jm__total total = {0};
-    jm__total_sensors s = *sensors;
+    jm__board_readings s = *readings;
     if (s.count_count < 2) s.counter = NULL;
     if (s.power_count == 0 && s.counter == NULL) return total;
     parts p = {0};

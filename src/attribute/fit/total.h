@@ -68,17 +68,22 @@ typedef struct jm__total {
 /* What the integral of a power sensor alone is worth, relative: docs/accuracy.md. */
 #define JM_POWER_RELATIVE_U 0.005
 
-/* The sensors a total comes from. */
-typedef struct jm__total_sensors {
+/* The readings of a board, as totals and fits take them. Not to be moved: a series may be of `learnt`. */
+typedef struct jm__board_readings {
+    const jm_sensor *sensor;  /* of the fit; NULL: none */
     const jm_sensor *counter; /* NULL: none */
-    const jm_reading *counts; /* sorted by time, cleaned (counts.h) */
+    jm_reading *counts;       /* sorted by time, cleaned */
     size_t count_count;
-    const jm__power_series *powers; /* the best first */
+    jm__power_series powers[JM_POWER_SERIES_MAX]; /* of its power sensors, the best first */
     size_t power_count;
-} jm__total_sensors;
+    jm_reading *room;                                     /* of all its series and of the counter */
+    size_t refused;                                       /* readings that no board can draw, left out */
+    const jm_sensor *refused_of[JM_POWER_SERIES_MAX + 1]; /* whose; ends with NULL */
+    jm_sensor learnt;                                     /* that one of `powers` whose response was learnt */
+} jm__board_readings;
 
 /* The counter between its readings inside each window, the power sensors for the rest; what they did not see
  * is shared out of the counter's step over it. */
-jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__intervals *windows);
+jm__total jm__total_measure(const jm__board_readings *readings, const jm__intervals *windows);
 
 #endif

@@ -84,32 +84,33 @@ static void say_fitted(note_writer *w, const jm__board_part *part)
     if (fit->readings == 0)
         say(w,
             "%s: no reading of %s falls into this time; powers are learnt from %zu of the rest of the run.",
-            w->label, part->sensor->name, fit->learnt);
+            w->label, part->readings.sensor->name, fit->learnt);
     else
         say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
-            fit->readings, part->sensor->name, fit->residual_w, fit->calibration.response.lag_ns * 1e-6,
-            part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
+            fit->readings, part->readings.sensor->name, fit->residual_w,
+            fit->calibration.response.lag_ns * 1e-6,
+            part->readings.sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
             fit->calibration.response.width_ns * 1e-6);
     if (fit->readings > 0 && fit->learnt > 0)
         say(w,
             "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
             "alike.",
             w->label, fit->learnt);
-    if (!jm__sensor_is(part->sensor, JM_SENSOR_POWER_RING)) {
+    if (!jm__sensor_is(part->readings.sensor, JM_SENSOR_POWER_RING)) {
         const char *why = missing_ring(w->a, part->board);
         say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
-            w->label, why[0] != '\0' ? ": " : "", why, part->sensor->name);
+            w->label, why[0] != '\0' ? ": " : "", why, part->readings.sensor->name);
     }
-    if (part->sensor->gain_u > 0)
+    if (part->readings.sensor->gain_u > 0)
         say(w,
             "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
             "joules.",
-            w->label, 100 * part->sensor->gain_u);
+            w->label, 100 * part->readings.sensor->gain_u);
 }
 
 static void say_sensor(note_writer *w, const jm__board_part *part)
 {
-    if (part->sensor == NULL && part->counter == NULL)
+    if (part->readings.sensor == NULL && part->readings.counter == NULL)
         warn(w, "%s has no power or energy reading in this recording: its energy is not known.", w->label);
     else if (!part->counted && part->total.energy_j < 0)
         warn(
@@ -121,9 +122,9 @@ static void say_sensor(note_writer *w, const jm__board_part *part)
             part->total.energy_j);
     else if (!jm__board_is_fitted(part->board))
         return;
-    else if (part->sensor == NULL)
+    else if (part->readings.sensor == NULL)
         say(w, "%s has no power reading: its total is shared by time, so its rows are weak.", w->label);
-    else if (!part->fit.fitted && part->unrecorded.count > 0)
+    else if (!part->fit.fitted && part->time.unrecorded.count > 0)
         return;
     else if (!part->fit.fitted)
         say(w,
@@ -147,10 +148,10 @@ static void say_mig(note_writer *w, const jm__board_part *part)
 static void say_lost_time(note_writer *w, const jm__board_part *part)
 {
     double requested_s = (double)jm__intervals_duration_ns(&w->a->windows) * 1e-9;
-    double known_s = (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
-    if (part->lost.count > 0 && known_s == 0 && requested_s > 0)
+    double known_s = (double)jm__intervals_duration_ns(&part->time.windows) * 1e-9;
+    if (part->time.lost.count > 0 && known_s == 0 && requested_s > 0)
         warn(w, "%s was lost all of this time: its energy is not known.", w->label);
-    else if (part->lost.count > 0 && known_s < requested_s)
+    else if (part->time.lost.count > 0 && known_s < requested_s)
         warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
              requested_s - known_s, requested_s, known_s);
 }
@@ -158,19 +159,19 @@ static void say_lost_time(note_writer *w, const jm__board_part *part)
 /* Readings that cannot be right. */
 static void say_refused(note_writer *w, const jm__board_part *part)
 {
-    if (part->refused > 0) {
+    if (part->readings.refused > 0) {
         char names[160] = "";
-        for (size_t k = 0, length = 0; part->refused_of[k] != NULL && length < sizeof names; k++)
+        for (size_t k = 0, length = 0; part->readings.refused_of[k] != NULL && length < sizeof names; k++)
             length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k > 0 ? ", " : "",
-                                       part->refused_of[k]->name);
+                                       part->readings.refused_of[k]->name);
         warn(w, "%s: %zu readings of power (%s) are left out: no board can draw that.", w->label,
-             part->refused, names);
+             part->readings.refused, names);
     }
     if (part->total.apart_j != 0)
         warn(w,
              "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is "
              "%s's, and its interval holds both.",
-             w->label, part->counter->name, part->total.apart_j, part->total.source);
+             w->label, part->readings.counter->name, part->total.apart_j, part->total.source);
 }
 
 /* The power that joulemap itself caused. */
@@ -187,7 +188,7 @@ static void say_sampler(note_writer *w, const jm__board_part *part)
 static void say_total(note_writer *w, const jm__board_part *part)
 {
     const jm__fit *fit = &part->fit;
-    bool same = part->sensor != NULL && part->total.source == part->sensor->name;
+    bool same = part->readings.sensor != NULL && part->total.source == part->readings.sensor->name;
     if (fit->fitted && same)
         warn(w,
              "%s: no energy counter covers this time; the total is %s %s, so it is not an independent check.",
@@ -231,9 +232,9 @@ static void say_fit(note_writer *w, const jm__board_part *part)
     if (part->total.unseen_j > 0)
         warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
              part->total.unseen_j, part->total.energy_j);
-    if (part->assumed.all > 0)
-        say(w, "%s: %zu of the %zu lines of %s are about work that ran there.", w->label, part->assumed.used,
-            part->assumed.all, w->a->options.prior);
+    if (part->known.assumed.all > 0)
+        say(w, "%s: %zu of the %zu lines of %s are about work that ran there.", w->label,
+            part->known.assumed.used, part->known.assumed.all, w->a->options.prior);
     if (part->fit.discrepancy >= discrepancy_min)
         say(w,
             "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
@@ -250,35 +251,36 @@ static const char *model_origin(const jm__board_model *model)
 static void say_counters(note_writer *w, const jm__board_part *part)
 {
     const char *model_path = w->a->options.model;
-    const jm__board_model *model = &part->model;
+    const jm__board_model *model = &part->known.model;
     bool requested = model_path == NULL || strcmp(model_path, JM_MODEL_NONE) != 0;
     const char *ncu = w->a->dataset->ncu;
-    if (part->model_fault[0] != '\0')
+    if (part->known.model_fault[0] != '\0')
         warn(
             w,
             "%s: the model of its hardware counters cannot be used: %s; `joulemap calibrate` makes one anew.",
-            w->label, part->model_fault);
-    if (part->counter_windows > 0 && ncu != NULL)
+            w->label, part->known.model_fault);
+    if (part->known.counter_windows > 0 && ncu != NULL)
         say(w,
             "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted "
             "the same kernels, one at a time, in another run of the program (%s); rows called "
             "\"counters\" rest on that, in %zu launches, by weights %s %s, %s.",
-            w->label, ncu, part->counter_windows, model_origin(model), model->board, model->date);
-    else if (part->counter_windows > 0)
+            w->label, ncu, part->known.counter_windows, model_origin(model), model->board, model->date);
+    else if (part->known.counter_windows > 0)
         say(w,
             "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
-            w->label, part->counter_windows, model_origin(model), model->board, model->date);
-    else if (part->counted_by_hardware && requested && model->count == 0 && part->model_fault[0] == '\0')
+            w->label, part->known.counter_windows, model_origin(model), model->board, model->date);
+    else if (part->known.counted_by_hardware && requested && model->count == 0 &&
+             part->known.model_fault[0] == '\0')
         say(w,
             "%s: its hardware counters were %s, but there is no model of the power that they mean; "
             "`joulemap calibrate` makes one.",
             w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
-    else if (part->counted_by_hardware && requested)
+    else if (part->known.counted_by_hardware && requested)
         say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
-    else if (model_path != NULL && requested && !part->idle_known)
+    else if (model_path != NULL && requested && !part->known.idle_known)
         warn(w, "%s has no hardware counters in this recording: %s is not used for it.", w->label,
              model_path);
-    if (part->idle_known)
+    if (part->known.idle_known)
         say(w, "%s: before any reading, gaps are expected to draw what a model says, %s %s, %s.", w->label,
             model_origin(model), model->board, model->date);
 }
@@ -666,7 +668,7 @@ static void add_cost(const jm__attribution *a, double *share, double *energy_j)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
-        all_s += (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
+        all_s += (double)jm__intervals_duration_ns(&part->time.windows) * 1e-9;
         for (size_t s = 0; s < JM_IDLE_STATES; s++) {
             double state_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
             tracing_s += state_s;

@@ -92,7 +92,8 @@ static void each_reading(const jm__dataset *d, const jm__board_part *part, jm__s
         if (now != NULL && next != NULL && (next->t_ns - now->t_ns) / 2 < hold_ns)
             to_ns = now->t_ns + (next->t_ns - now->t_ns) / 2;
         if (now != NULL)
-            take(sums, now->value, (double)jm__intervals_overlap_ns(&part->windows, from_ns, to_ns) * 1e-9);
+            take(sums, now->value,
+                 (double)jm__intervals_overlap_ns(&part->time.windows, from_ns, to_ns) * 1e-9);
         if (next != NULL)
             from_ns = now != NULL && to_ns > next->t_ns - hold_ns ? to_ns : next->t_ns - hold_ns;
         now = next;
@@ -331,20 +332,20 @@ static double closure_gap_j(const jm__board_part *part)
 /* Residuals beyond the sensor's own noise. */
 static double beyond_noise_w(const jm__board_part *part)
 {
-    return sqrt(fmax(0, pow(part->fit.residual_w, 2) - pow(part->sensor->noise, 2)));
+    return sqrt(fmax(0, pow(part->fit.residual_w, 2) - pow(part->readings.sensor->noise, 2)));
 }
 
 static double lag_off(const jm__board_part *part)
 {
-    double off_ns = part->fit.calibration.response.lag_ns - (double)part->sensor->lag_ns;
-    return share_of(fabs(off_ns), (double)part->sensor->lag_u_ns);
+    double off_ns = part->fit.calibration.response.lag_ns - (double)part->readings.sensor->lag_ns;
+    return share_of(fabs(off_ns), (double)part->readings.sensor->lag_u_ns);
 }
 
 /* What is wrong with a board's fit, the worst of all boards. */
 static void check_fit(double *figures, const jm__board_part *part)
 {
     if (!part->fit.fitted) return;
-    double mean_w = part->total.energy_j / (1e-9 * (double)jm__intervals_duration_ns(&part->windows));
+    double mean_w = part->total.energy_j / (1e-9 * (double)jm__intervals_duration_ns(&part->time.windows));
     const struct {
         jm__check check;
         double figure;
@@ -362,17 +363,17 @@ static void check_boards(double *figures, const jm__attribution *a)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
-        double board_lost_ns = requested_ns - (double)jm__intervals_duration_ns(&part->windows);
+        double board_lost_ns = requested_ns - (double)jm__intervals_duration_ns(&part->time.windows);
         if (part->total.source == NULL) {
             missing++;
             continue;
         }
-        if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
+        if (part->time.lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
         unseen_j += part->total.unseen_j;
         gap_j += closure_gap_j(part);
         sensors_j += fabs(part->total.apart_j);
         check_fit(figures, part);
-        unrecorded_ns = fmax(unrecorded_ns, (double)jm__intervals_duration_ns(&part->unrecorded));
+        unrecorded_ns = fmax(unrecorded_ns, (double)jm__intervals_duration_ns(&part->time.unrecorded));
         total_j += part->total.energy_j;
     }
     for (size_t i = 0; i < a->dataset->event_count; i++) {
@@ -505,7 +506,8 @@ static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm
     if (quality->sensors == NULL) return jm__no_memory(err, "jm__quality_make");
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        const jm_sensor *sensor = part->sensor != NULL ? part->sensor : part->counter;
+        const jm_sensor *sensor =
+            part->readings.sensor != NULL ? part->readings.sensor : part->readings.counter;
         if (!part->requested || sensor == NULL) continue;
         if (asprintf(&quality->sensors[count], "%s: %s", part->board->name, sensor->name) < 0) {
             quality->sensors[count] = NULL;
@@ -531,9 +533,9 @@ static void add_counters(jm_report_quality *figures, const jm__attribution *a)
     double sum_j = 0, sampled_s = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        windows += (int64_t)part->counter_windows;
+        windows += (int64_t)part->known.counter_windows;
         if (!part->requested) continue;
-        if (part->counted_by_hardware) figures->counters_of_ncu = a->dataset->ncu;
+        if (part->known.counted_by_hardware) figures->counters_of_ncu = a->dataset->ncu;
         double seconds, u_j;
         sum_j += jm__board_sampler_j(part, &seconds, &u_j);
         sampled_s += seconds;

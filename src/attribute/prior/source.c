@@ -324,7 +324,8 @@ static double calls_of(const jm__prior_scene *scene, const pass *requested)
     double calls = 0;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
-        if (span->kind != requested->kind || !jm__intervals_contain(scene->work->learn, span->start_ns))
+        if (span->kind != requested->kind ||
+            !jm__intervals_contain(&scene->work->time->learn, span->start_ns))
             continue;
         if (strcmp(jm__dataset_text(d, span->name_id), requested->path) != 0) continue;
         calls += runs_on(d, scene->board, span->process_id);

@@ -131,7 +131,8 @@ static double student_factor(const jm__attribution *a)
 {
     double freedom = INFINITY;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].extrapolated.time_s > 0) freedom = fmin(freedom, a->boards[b].extrapolated.freedom);
+        if (a->boards[b].time.extrapolated.time_s > 0)
+            freedom = fmin(freedom, a->boards[b].time.extrapolated.freedom);
     return isfinite(freedom) ? jm__student_quantile(0.95, fmax(1, freedom)) / JM_NORMAL_95 : 1;
 }
 

@@ -168,9 +168,9 @@ static void emit_to_other_kinds(const lent_walk *l)
 bool jm__extrapolated_rows_each(jm__views *v, size_t b, jm__extrapolated_sink *sink, void *context)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const lent_walk l = {v, b, &part->extrapolated, &part->work->tally, sink, context};
-    if (part->extrapolated.strata == NULL || l.tally->lent.items.count == 0) return true;
-    if (part->extrapolated.rows != JM_EXTRAPOLATED_BY_STEP) {
+    const lent_walk l = {v, b, &part->time.extrapolated, &part->work->tally, sink, context};
+    if (part->time.extrapolated.strata == NULL || l.tally->lent.items.count == 0) return true;
+    if (part->time.extrapolated.rows != JM_EXTRAPOLATED_BY_STEP) {
         emit_to_other_kinds(&l);
         return true;
     }
@@ -210,7 +210,7 @@ static size_t phase_of_step(const jm__attribution *a, size_t step)
 void jm__extrapolated_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->extrapolated.strata == NULL || !part->fit.known) return;
+    if (part->time.extrapolated.strata == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state];
     jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
 }
@@ -220,9 +220,9 @@ static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t
                                      double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->extrapolated.strata == NULL || !part->fit.known) return;
+    if (part->time.extrapolated.strata == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
-    const jm__strata *strata = part->extrapolated.strata;
+    const jm__strata *strata = part->time.extrapolated.strata;
     uint32_t kind = strata->unsplit_kind_of
                         .items[strata->bursts.items[burst].kind - 1]; /* one error for all its bursts */
     for (size_t r = 0; r < JM_DRAWS; r++)
@@ -279,7 +279,7 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
         if (idle || sampled) {
             int64_t from = now->start_ns > from_ns ? now->start_ns : from_ns;
             int64_t to = now->end_ns < to_ns ? now->end_ns : to_ns;
-            double seconds = (double)jm__intervals_overlap_ns(&part->traced, from, to) * 1e-9;
+            double seconds = (double)jm__intervals_overlap_ns(&part->time.traced, from, to) * 1e-9;
             uint32_t sampler = first + (uint32_t)jm__sampler_column(&part->work->columns) + idle;
             bool fine = seconds <= 0 || !idle ||
                         walk->add(walk->context, section, first + jm__cursor_column(cursor, 0), seconds);
@@ -295,7 +295,7 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
 static void add_unrecorded_between(const jm__idle_walk *walk, const jm__board_part *part, size_t section,
                                    int64_t from_ns, int64_t to_ns)
 {
-    const jm__intervals *all = &part->unrecorded;
+    const jm__intervals *all = &part->time.unrecorded;
     if (walk->add_unrecorded == NULL) return;
     for (size_t i = jm__intervals_first_after(all, from_ns); i < all->count; i++) {
         if (all->items[i].from_ns >= to_ns) return;
@@ -357,7 +357,7 @@ static const char *const cause_texts[JM_IDLE_CAUSES] = {
 static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__tally *tally = &v->a->boards[b].work->tally;
-    for (size_t t = 0; t < v->a->boards[b].extrapolated.strata->bursts.count; t++)
+    for (size_t t = 0; t < v->a->boards[b].time.extrapolated.strata->bursts.count; t++)
         if (tally->bursts[t].tracing_u_s > 0) extrapolated_tracing_off(v, b, node, t, state, share);
 }
 
@@ -390,7 +390,7 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     size_t first = v->a->boards[b].first_column + work->columns.class_columns;
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
         jm__tree_add_busy(v->tree, node, b, first + state, work->tally.idle_s[state][cause]);
-    if (v->a->boards[b].extrapolated.strata != NULL) add_off(v, b, node, cause);
+    if (v->a->boards[b].time.extrapolated.strata != NULL) add_off(v, b, node, cause);
 }
 
 static bool has_time(const jm__tally *tally, size_t cause)
@@ -425,9 +425,9 @@ static void add_unrecorded(jm__views *v, size_t b, size_t node, const jm__total 
 void jm__unrecorded_add(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->unrecorded.count > 0)
+    if (part->time.unrecorded.count > 0)
         add_unrecorded(v, b, jm__tree_top(v->tree, unrecorded_text, unrecorded_kind), &part->unrecorded_total,
-                       &part->unrecorded);
+                       &part->time.unrecorded);
 }
 
 static const char sampler_text[] = "(counter sampling)", sampler_kind[] = "sampling";
@@ -523,7 +523,7 @@ static void add_unrecorded_time(void *context, size_t section, const jm__interva
     const idle_target *to = context;
     jm__interval copy = *time;
     const jm__intervals one = {&copy, 1, 1};
-    jm__total total = jm__board_total(&to->views->a->boards[to->board], &one);
+    jm__total total = jm__total_measure(&to->views->a->boards[to->board].readings, &one);
     add_unrecorded(to->views, to->board, node_in_phase(to->views, section, unrecorded_text, unrecorded_kind),
                    &total, &one);
 }
@@ -546,7 +546,7 @@ static void add_sampled_rest(const idle_target *to)
 static void add_extrapolated(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const jm__strata *strata = part->extrapolated.strata;
+    const jm__strata *strata = part->time.extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
     double all_s = 0;
     for (size_t s = 0; s < strata->items.count; s++)
@@ -567,7 +567,7 @@ static void add_extrapolated(jm__views *v, size_t b)
 static void split_tracing(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
-    const jm__strata *strata = part->extrapolated.strata;
+    const jm__strata *strata = part->time.extrapolated.strata;
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
     for (size_t t = 0; t < strata->bursts.count; t++) {
         const double *tracing_s = part->work->tally.bursts[t].tracing_s;
@@ -592,7 +592,7 @@ jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
     const jm__idle_walk walk = {is_phase, add_idle, add_sampled, add_unrecorded_time, &to};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
     add_sampled_rest(&to);
-    if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
+    if (v->a->boards[b].time.extrapolated.strata == NULL) return JM_OK;
     add_extrapolated(v, b);
     split_tracing(v, b);
     return JM_OK;

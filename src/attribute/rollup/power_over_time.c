@@ -33,13 +33,14 @@ static void add_seen(jm__interval *seen, const jm_sensor *sensor, int64_t first_
 static bool clip_to_readings(jm__board_part *part, int64_t from_ns, int64_t to_ns)
 {
     jm__interval seen = {INT64_MAX, INT64_MIN};
-    for (size_t k = 0; k < part->power_count; k++) {
-        const jm__power_series *s = &part->powers[k];
+    for (size_t k = 0; k < part->readings.power_count; k++) {
+        const jm__power_series *s = &part->readings.powers[k];
         add_seen(&seen, s->sensor, s->readings[0].t_ns, s->readings[s->count - 1].t_ns);
     }
-    if (part->counter != NULL)
-        add_seen(&seen, part->counter, part->counts[0].t_ns, part->counts[part->count_count - 1].t_ns);
-    jm__intervals_clip(&part->windows, seen.from_ns, seen.to_ns);
+    if (part->readings.counter != NULL)
+        add_seen(&seen, part->readings.counter, part->readings.counts[0].t_ns,
+                 part->readings.counts[part->readings.count_count - 1].t_ns);
+    jm__intervals_clip(&part->time.windows, seen.from_ns, seen.to_ns);
     return from_ns <= seen.to_ns && to_ns >= seen.from_ns;
 }
 
@@ -48,14 +49,13 @@ static jm_status add_up(jm__attribution *a, int64_t from_ns, int64_t to_ns, jm_s
 {
     double energy_j = 0, variance = 0;
     bool any_total = false;
-    JM_TRY(jm__board_readings_take(a->boards, a->dataset, err));
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
-        JM_TRY(jm__lost_find(part, a->dataset, &a->windows, &a->learn, err));
-        if (part->windows.count == 0 && part->lost.count > 0) continue;
+        JM_TRY(jm__attribution_readings(a, part, err));
+        if (part->time.windows.count == 0 && part->time.lost.count > 0) continue;
         if (!clip_to_readings(part, from_ns, to_ns)) continue;
-        jm__total total = jm__board_total(part, &part->windows);
+        jm__total total = jm__total_measure(&part->readings, &part->time.windows);
         any_total = any_total || total.source != NULL;
         energy_j += total.energy_j;
         variance += total.u_j * total.u_j;
@@ -110,7 +110,7 @@ static double seen_j(const jm__board_part *part, jm__interval interval, double *
 {
     double sum_j = 0;
     jm__power_piece piece = {.to_ns = interval.from_ns};
-    while (jm__power_next(&piece, part->powers, part->power_count, interval.to_ns)) {
+    while (jm__power_next(&piece, part->readings.powers, part->readings.power_count, interval.to_ns)) {
         if (piece.by == NULL) continue;
         sum_j += jm__power_energy_j(piece.by, piece.from_ns, piece.to_ns);
         *seen_s += (double)(piece.to_ns - piece.from_ns) * 1e-9;
@@ -121,14 +121,15 @@ static double seen_j(const jm__board_part *part, jm__interval interval, double *
 /* The same for a board that has only a counter. */
 static double counted_j(const jm__board_part *part, jm__interval interval, double *seen_s)
 {
-    if (part->counter == NULL) return 0;
-    int64_t first_ns = part->counts[0].t_ns - part->counter->lag_ns;
-    int64_t last_ns = part->counts[part->count_count - 1].t_ns - part->counter->lag_ns;
+    if (part->readings.counter == NULL) return 0;
+    int64_t first_ns = part->readings.counts[0].t_ns - part->readings.counter->lag_ns;
+    int64_t last_ns =
+        part->readings.counts[part->readings.count_count - 1].t_ns - part->readings.counter->lag_ns;
     if (interval.from_ns < first_ns) interval.from_ns = first_ns;
     if (interval.to_ns > last_ns) interval.to_ns = last_ns;
     jm__intervals alone = {.items = &interval, .count = 1};
     jm__total total = {0};
-    if (interval.to_ns > interval.from_ns) total = jm__board_total(part, &alone);
+    if (interval.to_ns > interval.from_ns) total = jm__total_measure(&part->readings, &alone);
     if (total.source == NULL) return 0;
     *seen_s += (double)(interval.to_ns - interval.from_ns) * 1e-9;
     return total.energy_j;
@@ -136,15 +137,15 @@ static double counted_j(const jm__board_part *part, jm__interval interval, doubl
 
 static void find_mean(jm_power_bin *bin, const jm__board_part *part)
 {
-    const jm__intervals *windows = &part->windows;
+    const jm__intervals *windows = &part->time.windows;
     double sum_j = 0;
     for (size_t i = jm__intervals_first_after(windows, bin->from_ns);
          i < windows->count && windows->items[i].from_ns < bin->to_ns; i++) {
         jm__interval interval = windows->items[i];
         if (interval.from_ns < bin->from_ns) interval.from_ns = bin->from_ns;
         if (interval.to_ns > bin->to_ns) interval.to_ns = bin->to_ns;
-        sum_j += part->power_count > 0 ? seen_j(part, interval, &bin->seen_s)
-                                       : counted_j(part, interval, &bin->seen_s);
+        sum_j += part->readings.power_count > 0 ? seen_j(part, interval, &bin->seen_s)
+                                                : counted_j(part, interval, &bin->seen_s);
     }
     bin->mean_w = bin->seen_s > 0 ? sum_j / bin->seen_s : NAN;
 }
@@ -160,16 +161,17 @@ static size_t bin_at(const jm_power_bin *bins, size_t count, int64_t t_ns)
 /* The smallest and the largest reading of the report's main sensor; sensors spread differently. */
 static void find_spread(jm_power_bin *bins, size_t count, const jm__board_part *part)
 {
-    const jm__power_series *series = part->power_count > 0 ? &part->powers[0] : NULL;
-    for (size_t k = 0; k < part->power_count; k++)
-        if (part->powers[k].sensor == part->sensor) series = &part->powers[k];
+    const jm__power_series *series = part->readings.power_count > 0 ? &part->readings.powers[0] : NULL;
+    for (size_t k = 0; k < part->readings.power_count; k++)
+        if (part->readings.powers[k].sensor == part->readings.sensor) series = &part->readings.powers[k];
     for (size_t i = 0; i < count; i++)
         bins[i].least_w = bins[i].most_w = bins[i].mean_w;
     for (size_t i = 0; series != NULL && i < series->count; i++) {
         const jm_reading *reading = &series->readings[i];
         int64_t t_ns = reading->t_ns - jm__power_delay_ns(series->sensor);
         size_t at = bin_at(bins, count, t_ns);
-        if (at == count || isnan(bins[at].mean_w) || !jm__intervals_contain(&part->windows, t_ns)) continue;
+        if (at == count || isnan(bins[at].mean_w) || !jm__intervals_contain(&part->time.windows, t_ns))
+            continue;
         bins[at].least_w = fmin(bins[at].least_w, reading->value);
         bins[at].most_w = fmax(bins[at].most_w, reading->value);
     }
@@ -184,7 +186,8 @@ static void find_clock(jm_power_bin *bins, size_t count, const jm__dataset *d, c
         const jm_reading *reading = &d->readings[i];
         if (reading->sensor_id != sensor->id) continue;
         size_t at = bin_at(bins, count, reading->t_ns);
-        if (at == count || !isfinite(reading->value) || !jm__intervals_contain(&part->windows, reading->t_ns))
+        if (at == count || !isfinite(reading->value) ||
+            !jm__intervals_contain(&part->time.windows, reading->t_ns))
             continue;
         readings = at == last_bin ? readings + 1 : 1;
         last_bin = at;

@@ -123,7 +123,7 @@ static void add_step_off(const idle_target *target, size_t step, int state, doub
 static bool add_extrapolated(const idle_target *target)
 {
     const jm__board_part *part = &target->views->a->boards[target->board];
-    const jm__extrapolated *extrapolated = &part->extrapolated;
+    const jm__extrapolated *extrapolated = &part->time.extrapolated;
     double all_s = 0;
     bool fine = true;
     for (size_t s = 0; s < extrapolated->strata->items.count; s++)
@@ -147,7 +147,7 @@ static bool add_extrapolated(const idle_target *target)
 static bool split_tracing(const idle_target *target)
 {
     const jm__board_part *part = &target->views->a->boards[target->board];
-    const jm__strata *strata = part->extrapolated.strata;
+    const jm__strata *strata = part->time.extrapolated.strata;
     jm__views *v = target->views;
     bool fine = true;
     for (size_t i = 0; fine && i < strata->step_intervals.count; i++) {
@@ -175,7 +175,7 @@ jm_status jm__request_idle(jm__request_rows *rows, jm__views *v, size_t b, jm_er
     idle_target target = {rows, v, b};
     const jm__idle_walk walk = {is_shared_step, add_idle, NULL, NULL, &target};
     JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
-    if (v->a->boards[b].extrapolated.strata == NULL) return JM_OK;
+    if (v->a->boards[b].time.extrapolated.strata == NULL) return JM_OK;
     return add_extrapolated(&target) && split_tracing(&target) ? JM_OK
                                                                : jm__no_memory(err, "jm__request_idle");
 }
@@ -232,7 +232,7 @@ static void finish_node(const jm__request *request, const request_node *at, jm__
 static double launch_variance(const jm__board_part *part)
 {
     static const double own_share = 0.16; /* (2 W / 5 W)^2 */
-    const jm_sensor *sensor = part->sensor;
+    const jm_sensor *sensor = part->readings.sensor;
     double square = 0, seconds = 0;
     if (sensor == NULL || !part->fit.fitted || !isfinite(part->fit.residual_w)) return 0;
     for (size_t k = 0; k < jm__sampler_column(&part->work->columns); k++) {

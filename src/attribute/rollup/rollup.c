@@ -288,7 +288,7 @@ static void add_measured(jm__views *v, size_t b)
     row->boards |= jm__board_bit(b);
     row->upstream = !part->counted;
     if (!jm__board_is_fitted(part->board))
-        row->spent.busy_s += (double)jm__intervals_duration_ns(&part->windows) * 1e-9;
+        row->spent.busy_s += (double)jm__intervals_duration_ns(&part->time.windows) * 1e-9;
 }
 
 /* Spans that have a row only in the span view. Waits for data count as gaps, a range that continues in

@@ -341,7 +341,7 @@ static double covered_s(const jm__attribution *a)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted || part->total.source == NULL) continue;
-        int64_t known_ns = jm__intervals_duration_ns(&part->windows);
+        int64_t known_ns = jm__intervals_duration_ns(&part->time.windows);
         if (known_ns > longest_ns) longest_ns = known_ns;
         any = true;
     }
@@ -360,7 +360,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
         t->simulated = t->simulated || part->board->simulated;
         t->total_energy_j += part->total.energy_j;
         variance += part->total.u_j * part->total.u_j;
-        bool counter = part->counter != NULL && part->total.source == part->counter->name;
+        bool counter = part->readings.counter != NULL && part->total.source == part->readings.counter->name;
         if (part->total.source != NULL && (t->total_source == NULL || counter))
             t->total_source = part->total.source;
         if (!part->fit.fitted) continue;
@@ -446,7 +446,7 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
             count = add_steady_cells(cells, count, part);
             continue;
         }
-        jm__total total = jm__board_total(part, &part->steady);
+        jm__total total = jm__total_measure(&part->readings, &part->time.steady);
         if (total.source == NULL) continue;
         measured_j += total.energy_j;
         half_j = hypot(half_j, JM_NORMAL_95 * total.u_j);
@@ -734,8 +734,8 @@ bool jm__is_unknown(const jm__attribution *a, int64_t from_ns, int64_t to_ns)
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || !jm__board_is_fitted(part->board)) continue;
-        int64_t unknown_ns = jm__intervals_overlap_ns(&part->lost, from_ns, to_ns) +
-                             jm__intervals_overlap_ns(&part->unrecorded, from_ns, to_ns);
+        int64_t unknown_ns = jm__intervals_overlap_ns(&part->time.lost, from_ns, to_ns) +
+                             jm__intervals_overlap_ns(&part->time.unrecorded, from_ns, to_ns);
         unknown = unknown_ns > 0 && 2 * unknown_ns > to_ns - from_ns;
         if (!unknown) break;
     }

@@ -752,14 +752,15 @@ static bool measure_phase(const jm__attribution *a, jm__node *node, const jm__in
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || !jm__board_is_fitted(part->board)) continue;
         jm__intervals known = {0};
-        bool fine = jm__intervals_add_all(&known, windows) && jm__intervals_subtract(&known, &part->lost) &&
-                    jm__intervals_subtract(&known, &part->unrecorded);
+        bool fine = jm__intervals_add_all(&known, windows) &&
+                    jm__intervals_subtract(&known, &part->time.lost) &&
+                    jm__intervals_subtract(&known, &part->time.unrecorded);
         bool any = known.count > 0;
-        jm__total total = jm__board_total(part, &known);
+        jm__total total = jm__total_measure(&part->readings, &known);
         sum_s += (double)jm__intervals_duration_ns(&known) * 1e-9;
-        fine = fine && jm__intervals_intersect(&known, &part->traced);
-        for (size_t i = 0; fine && part->work->sampled != NULL && i < known.count; i++)
-            sum_s += 1e-9 * (double)jm__intervals_overlap_ns(part->work->sampled, known.items[i].from_ns,
+        fine = fine && jm__intervals_intersect(&known, &part->time.traced);
+        for (size_t i = 0; fine && part->time.sampled != NULL && i < known.count; i++)
+            sum_s += 1e-9 * (double)jm__intervals_overlap_ns(part->time.sampled, known.items[i].from_ns,
                                                              known.items[i].to_ns);
         jm__vec_free(&known);
         if (!fine) return false;

@@ -24,6 +24,16 @@ bool jm__board_is_fitted(const jm_board *board)
     return jm_board_kind_of(board) == JM_BOARD_GPU;
 }
 
+void jm__board_time_free(jm__board_time *time)
+{
+    jm__intervals *all[] = {&time->lost,   &time->learn,      &time->windows, &time->steady,
+                            &time->traced, &time->unrecorded, &time->unknown};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        jm__vec_free(all[i]);
+    jm__extrapolated_free(&time->extrapolated);
+    *time = (jm__board_time){0};
+}
+
 /* One board during the pass. */
 typedef struct board_pass {
     jm__board_work *work;
@@ -66,8 +76,8 @@ typedef struct pass {
 /* NULL if no step represents others. */
 static const jm__extrapolated *extrapolated_of(const board_pass *b)
 {
-    return b->work->extrapolated != NULL && b->work->extrapolated->strata != NULL ? b->work->extrapolated
-                                                                                  : NULL;
+    const jm__extrapolated *extrapolated = &b->work->time->extrapolated;
+    return extrapolated->strata != NULL ? extrapolated : NULL;
 }
 
 /* False if memory is out. */
@@ -79,8 +89,9 @@ static bool begin_board(board_pass *b, int64_t first_ns)
         requested += b->pass->work->boards[i].requested;
     int64_t from_ns = (first_ns < work->from_ns ? first_ns : work->from_ns) - memory_ns;
     jm__pieces_begin(&work->pieces, from_ns, pieces_room / requested);
-    work->pieces.sampled = work->sampled;
-    jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
+    work->pieces.sampled = work->time->sampled;
+    jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, &work->time->windows, &work->time->steady,
+                    &work->time->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->sweep.data = &b->data;
     b->sweep.utilisation = &b->utilisation;
@@ -180,7 +191,7 @@ static bool count_collective(board_pass *b, const jm__item *item, uint32_t row, 
 /* Count the item in its row; as->cell is JM__NO_CELL if it is not in the report. False if memory is out. */
 static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
-    const jm__intervals *counted = counted_windows(b, as, b->work->report);
+    const jm__intervals *counted = counted_windows(b, as, &b->work->time->windows);
     bool starts = jm__intervals_contain(counted_windows(b, as, b->pass->windows), item->start_ns);
     double represented =
         as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
@@ -350,7 +361,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
         bool fine = jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]);
         if (fine && p->boards[b].work->requested)
             fine = jm__data_waits_find(&p->boards[b].data, p->dataset, p->dataset->boards[b].id,
-                                       p->boards[b].work->report) &&
+                                       &p->boards[b].work->time->windows) &&
                    jm__utilisation_begin(&p->boards[b].utilisation, p->dataset, &p->dataset->boards[b]);
         if (!fine) return jm__no_memory(err, "jm__work_pass");
     }
@@ -400,11 +411,11 @@ static bool leave_unrecorded_out(jm__board_work *board)
 {
     jm__seconds *idle = &board->sampler[JM_SAMPLER_IDLE];
     jm__intervals both = {0};
-    bool fine = jm__intervals_add_all(&both, board->sampled) &&
+    bool fine = jm__intervals_add_all(&both, board->time->sampled) &&
                 jm__intervals_intersect(&both, &board->tally.unrecorded);
     for (size_t i = 0; fine && i < both.count; i++) {
-        idle->learn_s -= overlap_s(board->learn, both.items[i].from_ns, both.items[i].to_ns);
-        idle->report_s -= overlap_s(board->traced, both.items[i].from_ns, both.items[i].to_ns);
+        idle->learn_s -= overlap_s(&board->time->learn, both.items[i].from_ns, both.items[i].to_ns);
+        idle->report_s -= overlap_s(&board->time->traced, both.items[i].from_ns, both.items[i].to_ns);
     }
     jm__vec_free(&both);
     return fine;
@@ -417,19 +428,19 @@ static jm_status count_sampled(jm__board_work *board, jm_error *err)
     jm__piece_cursor cursor;
     jm__seconds *sums = board->sampler;
     memset(sums, 0, sizeof board->sampler);
-    if (board->sampled == NULL) return JM_OK;
+    if (board->time->sampled == NULL) return JM_OK;
     JM_TRY(jm__cursor_init(&cursor, &board->pieces, err));
-    for (size_t i = 0; i < board->report->count; i++)
-        sums[JM_SAMPLER_BUSY].report_s +=
-            overlap_s(board->sampled, board->report->items[i].from_ns, board->report->items[i].to_ns);
-    for (size_t i = 0; i < board->sampled->count; i++) {
-        const jm__interval *window = &board->sampled->items[i];
+    for (size_t i = 0; i < board->time->windows.count; i++)
+        sums[JM_SAMPLER_BUSY].report_s += overlap_s(
+            board->time->sampled, board->time->windows.items[i].from_ns, board->time->windows.items[i].to_ns);
+    for (size_t i = 0; i < board->time->sampled->count; i++) {
+        const jm__interval *window = &board->time->sampled->items[i];
         jm__cursor_seek(&cursor, window->from_ns);
         for (; !jm__cursor_at_end(&cursor) && cursor.now.start_ns < window->to_ns; jm__cursor_next(&cursor)) {
             const jm__moment *now = &cursor.now;
             bool idle = jm__cursor_is_idle(&cursor);
-            sums[idle].learn_s += overlap_s(board->learn, now->start_ns, now->end_ns);
-            if (idle) sums[idle].report_s += overlap_s(board->traced, now->start_ns, now->end_ns);
+            sums[idle].learn_s += overlap_s(&board->time->learn, now->start_ns, now->end_ns);
+            if (idle) sums[idle].report_s += overlap_s(&board->time->traced, now->start_ns, now->end_ns);
         }
     }
     sums[JM_SAMPLER_BUSY].report_s -= sums[JM_SAMPLER_IDLE].report_s;
@@ -485,7 +496,7 @@ static jm_status choose_columns(jm__work_set *work, jm__board_work *board, jm_er
 {
     if (!jm__tally_renumber(&board->tally, work->use_of)) return jm__no_memory(err, "jm__work_pass");
     JM_TRY(count_sampled(board, err));
-    bool sampled = board->sampled != NULL;
+    bool sampled = board->time->sampled != NULL;
     JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->uses, &work->classes, sampled, err));
     return count_columns(work, board, err);
 }
@@ -496,7 +507,7 @@ static jm_status compare_ranks(pass *p, jm_error *err)
     const jm__intervals **windows = calloc(work->board_count + 1, sizeof *windows);
     if (windows == NULL) return jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; b < work->board_count; b++)
-        windows[b] = work->boards[b].requested ? work->boards[b].traced : NULL;
+        windows[b] = work->boards[b].requested ? &work->boards[b].time->traced : NULL;
     jm_status status = jm__ranks_compare(&work->ranks, p->spans, &work->classes, windows, err);
     free(windows);
     return status;

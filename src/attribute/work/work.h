@@ -29,15 +29,24 @@ typedef struct jm__use_beside {
     double part;
 } jm__use_beside;
 
+/* Which time of a board is which. */
+typedef struct jm__board_time {
+    jm__intervals lost;            /* the board did not answer: nothing is known of it */
+    jm__intervals learn;           /* the run, less that: what powers are learnt from */
+    jm__intervals windows;         /* of the report, less that */
+    jm__intervals steady;          /* those of them in which steps are steady */
+    jm__intervals traced;          /* those of the report less what is told by steps (work/strata.h) */
+    jm__intervals unrecorded;      /* taken out of `traced`: work of which nothing is recorded */
+    jm__intervals unknown;         /* nobody recorded what ran then: outside of `learn` */
+    const jm__intervals *sampled;  /* hardware counters were sampled; NULL: never */
+    jm__extrapolated extrapolated; /* what traced steps stand for */
+} jm__board_time;
+void jm__board_time_free(jm__board_time *time);
+
 typedef struct jm__board_work {
     /* To be set before the pass. */
     bool requested;
-    const jm__intervals *report;          /* windows of the report */
-    const jm__intervals *steady;          /* of these, the steady state (steps.h) */
-    const jm__intervals *learn;           /* time from which powers are learnt */
-    const jm__intervals *traced;          /* of the report, without extrapolated time */
-    const jm__intervals *sampled;         /* while hardware counters were sampled; NULL: never */
-    const jm__extrapolated *extrapolated; /* NULL: none */
+    const jm__board_time *time;
     int64_t from_ns; /* pieces begin some seconds before this and before the first work, */
     int64_t to_ns;   /* and end at this or at the end of the last work */
     /* Set by the pass. */

@@ -1,5 +1,5 @@
 /* The clock of kinds of work, from readings of the clock beside a timeline of known truth. */
-#include "attribute/board_part.h"
+#include "attribute/fit/clocks.h"
 #include "attribute/report.h"
 #include "synthetic_report.h"
 
@@ -99,10 +99,12 @@ static void test_a_timeline_that_cannot_be_read_gives_no_clock(void **state)
     assert_true(jm__vec_push(&work.pieces.blocks, block));
     jm__dataset dataset = {
         .sensors = &clock, .sensor_count = 1, .readings = &reading, .reading_count = 1, .board_count = 1};
-    jm__board_part part = {.requested = true, .board = &board, .work = &work};
+    jm__board_time time = {0};
+    work.time = &time;
+    double *mhz;
     jm_error err = {0};
-    assert_int_equal(jm__clocks_find(&part, &dataset, &err), JM_IO);
-    free(part.clock_mhz);
+    assert_int_equal(jm__clocks_find(&mhz, &work, &dataset, &board, &err), JM_IO);
+    free(mhz);
     jm__vec_free(&work.pieces.blocks);
 }
 

@@ -722,11 +722,10 @@ static void test_two_readings_of_one_stamp_are_a_jump_of_power(void **state)
         {.t_ns = 1000000000, .value = 300},
         {.t_ns = 2000000000, .value = 300},
     };
-    const jm__power_series powers = {&meter, readings, 4};
-    const jm__total_sensors sensors = {.powers = &powers, .power_count = 1};
+    const jm__board_readings of = {.powers = {{&meter, readings, 4}}, .power_count = 1};
     jm__intervals windows = {0};
     assert_true(jm__intervals_add(&windows, 0, 2000000000));
-    assert_near(jm__total_measure(&sensors, &windows).energy_j, 400, 1e-9);
+    assert_near(jm__total_measure(&of, &windows).energy_j, 400, 1e-9);
     jm__vec_free(&windows);
 }
 

@@ -79,19 +79,15 @@ static void power_each(board *b, int which, int64_t from_ns, int64_t to_ns)
 
 static jm__total measure(board *b, const jm_sensor *counter_of, jm__intervals windows)
 {
-    jm__power_series series[2];
-    size_t used = 0;
+    jm__board_readings of = {.counter = counter_of};
     b->counts.count = jm__counts_clean(b->counts.items, b->counts.count);
     for (int i = 0; i < 2; i++)
         if (b->powers[i].count > 0)
-            series[used++] =
+            of.powers[of.power_count++] =
                 (jm__power_series){i == 0 ? &ring : &instant, b->powers[i].items, b->powers[i].count};
-    const jm__total_sensors sensors = {.counter = counter_of,
-                                       .counts = b->counts.items,
-                                       .count_count = b->counts.count,
-                                       .powers = series,
-                                       .power_count = used};
-    jm__total total = jm__total_measure(&sensors, &windows);
+    of.counts = b->counts.items;
+    of.count_count = b->counts.count;
+    jm__total total = jm__total_measure(&of, &windows);
     jm__vec_free(&b->counts);
     for (int i = 0; i < 2; i++)
         jm__vec_free(&b->powers[i]);
@@ -220,14 +216,16 @@ static void test_short_steps_of_a_counter_are_marked_by_it_and_long_ones_by_a_me
     (void)state;
     static const jm_sensor average = {
         .name = "power_average", .response = JM_RESPONSE_BOX, .period_ns = 100 * MS, .window_ns = S};
-    static const jm_reading counts[] = {
+    static jm_reading counts[] = {
         {1, 0, 0}, {1, 5000 * MS, 500}, {1, 5100 * MS, 560}, {1, 5200 * MS, 570}, {1, 6300 * MS, 680}};
     static jm_reading means[80];
     for (int i = 0; i < 80; i++)
         means[i] = (jm_reading){2, (i + 1) * 100 * MS, 100};
-    const jm__power_series powers = {&average, means, 80};
-    const jm__total_sensors sensors = {
-        .counter = &counter, .counts = counts, .count_count = 5, .powers = &powers, .power_count = 1};
+    const jm__board_readings of = {.counter = &counter,
+                                   .counts = counts,
+                                   .count_count = 5,
+                                   .powers = {{&average, means, 80}},
+                                   .power_count = 1};
     const struct {
         jm__interval window;
         double energy_j;
@@ -237,7 +235,7 @@ static void test_short_steps_of_a_counter_are_marked_by_it_and_long_ones_by_a_me
                  {{5500 * MS, 5560 * MS}, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         jm__interval window = cases[i].window;
-        jm__total total = jm__total_measure(&sensors, &(jm__intervals){.items = &window, .count = 1});
+        jm__total total = jm__total_measure(&of, &(jm__intervals){.items = &window, .count = 1});
         if (fabs(total.energy_j - cases[i].energy_j) > 0.01)
             fail_msg("case %zu: %.4f J, should be %.4f", i, total.energy_j, cases[i].energy_j);
     }
@@ -254,10 +252,10 @@ static void test_the_integral_of_few_readings_knows_their_noise(void **state)
         JM_VEC(jm_reading) readings = {0};
         for (int64_t t_ns = 0; t_ns < 30 * S; t_ns += ring.period_ns)
             assert_true(jm__vec_push(&readings, ((jm_reading){2, t_ns, 1000})));
-        const jm__power_series series = {&noisy, readings.items, readings.count};
-        const jm__total_sensors sensors = {.powers = &series, .power_count = 1};
+        const jm__board_readings of = {.powers = {{&noisy, readings.items, readings.count}},
+                                       .power_count = 1};
         jm__interval window = {5 * S + 5 * MS, 5 * S + 5 * MS + length_ns};
-        jm__total total = jm__total_measure(&sensors, &(jm__intervals){.items = &window, .count = 1});
+        jm__total total = jm__total_measure(&of, &(jm__intervals){.items = &window, .count = 1});
         double seconds = 1e-9 * (double)length_ns, count = (double)(length_ns / ring.period_ns);
         double noise_j = sqrt(pow(total.u_j, 2) - pow(5 * seconds, 2));
         double requested_j = 5 * seconds / sqrt(fmax(1, count / 10));

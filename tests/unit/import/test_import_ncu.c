@@ -1,5 +1,5 @@
 /* What ncu counted, given to the same kernels of a recording. */
-#include "attribute/board_part.h"
+#include "attribute/prior/known.h"
 #include "format/dataset.h"
 
 #include <joulemap/estimate.h>
@@ -214,11 +214,11 @@ static void test_what_a_sampler_draws_is_not_added_where_none_went(void **state)
     jm__board_work work = {.from_host = true};
     for (int imported = 0; imported < 2; imported++) {
         const jm__dataset data = {.ncu = imported ? csv_path : NULL};
-        jm__board_part part = {.work = &work, .counted_by_hardware = true};
-        part.model = (jm__board_model){.board = csv_path, .shipped = true, .constant_w = 130};
-        part.sampler.known.rest_w = 35;
-        jm__counted_ready(&part, &data, NULL);
-        assert_true(fabs(part.model.constant_w - (imported ? 130 : 165)) < 1e-9);
+        const jm__sampler_draw sampler = {.known.rest_w = 35};
+        jm__board_known known = {.counted_by_hardware = true};
+        known.model = (jm__board_model){.board = csv_path, .shipped = true, .constant_w = 130};
+        jm__known_ready(&known, &work, &sampler, &data, NULL);
+        assert_true(fabs(known.model.constant_w - (imported ? 130 : 165)) < 1e-9);
     }
 }
 
