@@ -160,9 +160,9 @@ jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__res
  * How large u is the residuals tell in part. The parts p_l a_l of a reading, each off by u of itself, give it
  * a variance of u^2 sum_l (p_l a_l)^2 where a power changes with the context. Where it changes from call
  * to call, and n calls share a reading, it is a part 1 / n of that; from layer to layer, say n^-1/2. And of
- * any of these the fit may have taken a share into its powers. Which of these holds is not known: each is as
- * likely as the others, and u^2 is its mean after what was seen, with what kinds were seen to differ by
- * elsewhere before it. So a u that residuals cannot show stays as large as usual.
+ * what changes with the context or the layer the fit has taken a share into its powers. Which of these holds
+ * is not known: each is as likely as the others, and u^2 is its mean after what was seen, with what kinds
+ * were seen to differ by elsewhere before it. So a u that residuals cannot show stays as large as usual.
  *
  * In the mean over n calls of a kind the same parts are left: all of u, n^-1/2 or 1 / n of its square.
  */
@@ -342,11 +342,14 @@ static double find_shown(const context *s, const jm__discrepancy_of *of)
     return all > 0 ? fmax(least, left / all) : 1;
 }
 
+/* Powers take all of their share of what changes with a context, next to nothing of what changes with each
+ * call; of what changes with a layer the one or the other. */
 static double likelihood(const context *s, const jm__discrepancy_of *of, double u_square, int way)
 {
+    const double kept[WAYS][2] = {{s->shown, s->shown}, {1, s->shown}, {1, 1}};
     double sum = 0;
-    for (int taken = 0; taken < 2; taken++) {
-        double expected = u_square * s->parts_square[way] * (taken ? s->shown : 1);
+    for (int i = 0; i < 2; i++) {
+        double expected = u_square * s->parts_square[way] * kept[way][i];
         sum += exp(-pow((of->seen.square - expected) / of->seen.u, 2) / 2);
     }
     return sum;

@@ -78,6 +78,14 @@ static const char *missing_ring(const jm__attribution *a, const jm_board *board)
     return "";
 }
 
+static void say_coarse(note_writer *w, const jm__board_part *part)
+{
+    const char *why = missing_ring(w->a, part->board);
+    if (jm__sensor_is(part->readings.sensor, JM_SENSOR_POWER_RING)) return;
+    say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.", w->label,
+        why[0] != '\0' ? ": " : "", why, part->readings.sensor->name);
+}
+
 static void say_fitted(note_writer *w, const jm__board_part *part)
 {
     const jm__fit *fit = &part->fit;
@@ -96,11 +104,7 @@ static void say_fitted(note_writer *w, const jm__board_part *part)
             "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
             "alike.",
             w->label, fit->learnt);
-    if (!jm__sensor_is(part->readings.sensor, JM_SENSOR_POWER_RING)) {
-        const char *why = missing_ring(w->a, part->board);
-        say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
-            w->label, why[0] != '\0' ? ": " : "", why, part->readings.sensor->name);
-    }
+    say_coarse(w, part);
     if (part->readings.sensor->gain_u > 0)
         say(w,
             "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
@@ -125,7 +129,7 @@ static void say_sensor(note_writer *w, const jm__board_part *part)
     else if (part->readings.sensor == NULL)
         say(w, "%s has no power reading: its total is shared by time, so its rows are weak.", w->label);
     else if (!part->fit.fitted && part->time.unrecorded.count > 0)
-        return;
+        say_coarse(w, part);
     else if (!part->fit.fitted)
         say(w,
             "No power reading of %s falls into this run: its energy is shared by time, and its rows are "
