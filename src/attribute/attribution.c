@@ -1,163 +1,15 @@
 /* From a dataset and the options for a report to fitted boards. */
 #include "attribute/attribution.h"
 
-#include "attribute/board_part.h"
 #include "attribute/fit/clocks.h"
 #include "attribute/fit/refine.h"
 #include "attribute/prior/source.h"
-#include "attribute/sampling.h"
 #include "attribute/work/clock_track.h"
 #include "base/status.h"
-#include "base/strbuf.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool jm__attribution_has_process(const jm__dataset *dataset, int64_t pid)
-{
-    for (size_t i = 0; i < dataset->process_count; i++)
-        if (dataset->processes[i].pid == pid) return true;
-    return false;
-}
-
-static jm_status check_options(const jm__dataset *dataset, const jm_report_options *o, jm_error *err)
-{
-    if (o->process_id != 0 && !jm__attribution_has_process(dataset, o->process_id))
-        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no process %lld in this recording",
-                        (long long)o->process_id);
-    if (o->to_ns < o->from_ns)
-        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
-    return JM_OK;
-}
-
-/* The whole run: as recorded, or, where that is not known, as far as rows go. */
-static jm_status whole_run(jm__interval *run, const jm__dataset *d, jm_error *err)
-{
-    *run = (jm__interval){d->start_ns, d->end_ns};
-    if (run->to_ns > run->from_ns) return JM_OK;
-    int64_t first_ns, last_ns;
-    JM_TRY(jm__kernels_bounds(&d->kernels, &first_ns, &last_ns, err));
-    if (d->reading_count > 0 && d->readings[0].t_ns < first_ns) first_ns = d->readings[0].t_ns;
-    if (d->reading_count > 0 && d->readings[d->reading_count - 1].t_ns > last_ns)
-        last_ns = d->readings[d->reading_count - 1].t_ns;
-    if (first_ns <= last_ns) *run = (jm__interval){first_ns, last_ns}; /* else there are no rows */
-    return JM_OK;
-}
-
-/* Is it one of those, which stand apart by ", "? */
-static bool is_listed(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = list; at != NULL; at = strstr(at, ", ")) {
-        at += at == list ? 0 : 2;
-        if (strncmp(at, name, length) == 0 && (at[length] == '\0' || at[length] == ',')) return true;
-    }
-    return false;
-}
-
-static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error *err)
-{
-    jm__strbuf names = {0};
-    for (size_t i = 0; i < d->span_count && names.length < 200; i++) {
-        if (d->spans[i].kind != JM_SPAN_PHASE) continue;
-        const char *name = jm__dataset_text(d, d->spans[i].name_id);
-        if (is_listed(names.text, name)) continue;
-        jm__strbuf_format(&names, "%s%s", names.length > 0 ? ", " : "", name);
-    }
-    if (names.length == 0)
-        jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\"; this recording has no phases", phase);
-    else
-        jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\"; this recording has: %s", phase, names.text);
-    jm__strbuf_free(&names);
-    return JM_NOT_FOUND;
-}
-
-/* All that powers can be learnt from: the run, and what is asked for if that goes beyond it. */
-static jm_status find_learn_windows(jm__attribution *a, jm_error *err)
-{
-    bool fine = jm__intervals_add(&a->learn, a->run.from_ns, a->run.to_ns) &&
-                jm__intervals_add_all(&a->learn, &a->windows);
-    jm__intervals_normalise(&a->learn);
-    fine = fine && jm__intervals_subtract(&a->learn, &a->untraced);
-    return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
-}
-
-/* What nobody recorded, but for steps that traced ones stand for. */
-static bool find_untraced(jm__attribution *a, const jm__traced *traced)
-{
-    bool fine = true;
-    for (size_t p = 0; fine && p < a->dataset->process_count; p++) {
-        jm__intervals marked = {0};
-        fine =
-            jm__intervals_add_all(&a->untraced, &traced[p].nothing) &&
-            jm__intervals_add_all(&marked, &traced[p].steps) &&
-            (a->strata.extrapolated == NULL || jm__intervals_subtract(&marked, &a->strata.extrapolated[p])) &&
-            jm__intervals_add_all(&a->untraced, &marked);
-        jm__vec_free(&marked);
-    }
-    jm__intervals_normalise(&a->untraced);
-    return fine;
-}
-
-static jm_status find_strata(jm__attribution *a, jm_error *err)
-{
-    jm__interval always = {INT64_MIN, INT64_MAX};
-    const jm__intervals all = {&always, 1, 1};
-    jm__marked marked = {0};
-    jm__traced *traced = jm__traced_find(a->dataset);
-    const jm__strata_requested requested = {&a->spans, &marked, traced};
-    jm_status status = traced != NULL ? jm__marked_find(&marked, a->dataset, &all, err)
-                                      : jm__no_memory(err, "jm__attribution_begin");
-    if (status == JM_OK) status = jm__strata_find(&a->strata, &requested, err);
-    if (status == JM_OK && !find_untraced(a, traced)) status = jm__no_memory(err, "jm__attribution_begin");
-    jm__marked_free(&marked);
-    jm__traced_free(traced, a->dataset);
-    return status;
-}
-
-/* Of time that was not traced nobody knows whose its joules are. */
-static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
-{
-    if (a->options.by == JM_BY_BOARD) return JM_OK;
-    size_t by_number = a->windows.count;
-    JM_TRY(find_strata(a, err));
-    if (!jm__intervals_add_all(&a->queried, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
-    if (!jm__intervals_subtract(&a->windows, &a->untraced))
-        return jm__no_memory(err, "jm__attribution_begin");
-    if (by_number == 0 || a->windows.count > 0) return JM_OK;
-    jm__fail(err, JM_NOT_FOUND, 0, NULL,
-             "nothing of this time was traced, so nobody knows whose its joules are");
-    return jm__hint(err, JM_NOT_FOUND, "rows by board have the energy of all of it");
-}
-
-static jm_status find_windows(jm__attribution *a, jm_error *err)
-{
-    const jm__dataset *d = a->dataset;
-    const jm_report_options *o = &a->options;
-    bool found = o->phase == NULL;
-    JM_TRY(whole_run(&a->run, d, err));
-    if (o->phase == NULL && !jm__intervals_add(&a->windows, a->run.from_ns, a->run.to_ns))
-        return jm__no_memory(err, "jm__attribution_begin");
-    for (size_t i = 0; o->phase != NULL && i < d->span_count; i++) {
-        const jm__span *span = &d->spans[i];
-        if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), o->phase) != 0)
-            continue;
-        found = true;
-        if (!jm__intervals_add(&a->windows, span->start_ns, jm__span_end_ns(d, span)))
-            return jm__no_memory(err, "jm__attribution_begin");
-    }
-    if (!found) return no_such_phase(d, o->phase, err);
-    jm__intervals_normalise(&a->windows);
-    if (o->from_ns != 0 || o->to_ns != 0) jm__intervals_clip(&a->windows, o->from_ns, o->to_ns);
-    return leave_untraced_out(a, err);
-}
-
-static jm__extrapolated_rows extrapolated_rows(jm_by by)
-{
-    if (by == JM_BY_SPAN || by == JM_BY_REQUEST) return JM_EXTRAPOLATED_BY_STEP;
-    return by == JM_BY_KERNEL ? JM_EXTRAPOLATED_ALL : JM_EXTRAPOLATED_IN_ROWS;
-}
 
 /* Which processes work on a board; without kernels nobody knows. */
 static void find_users(bool *uses, const jm__dataset *d, int64_t board_id)
@@ -181,8 +33,8 @@ static bool leave_jumps_out(jm__attribution *a, jm__board_part *part)
 {
     jm__clock_track clock;
     jm__intervals jumps = {0};
-    bool fine = jm__clock_track_begin(&clock, a->dataset, part->board) && jm__clock_jumps(&clock, &jumps) &&
-                jm__intervals_intersect(&jumps, &part->time.learn);
+    bool fine = jm__clock_track_begin(&clock, a->scope.dataset, part->board) &&
+                jm__clock_jumps(&clock, &jumps) && jm__intervals_intersect(&jumps, &part->time.learn);
     double all = (double)jm__intervals_duration_ns(&part->time.learn);
     if (fine && (double)jm__intervals_duration_ns(&jumps) < jumps_most * all)
         fine = jm__intervals_add_all(&part->time.unknown, &jumps);
@@ -194,20 +46,20 @@ static bool leave_jumps_out(jm__attribution *a, jm__board_part *part)
 /* The steps of a board's processes that traced ones stand for; its windows are there. */
 static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    bool *uses = calloc(a->dataset->process_count + 1, sizeof *uses);
+    bool *uses = calloc(a->scope.dataset->process_count + 1, sizeof *uses);
     const jm__extrapolated_requested requested = {
-        .strata = &a->strata,
+        .strata = &a->scope.strata,
         .report = &part->time.windows,
         .steady = &part->time.steady,
         .uses = uses,
-        .rows = extrapolated_rows(a->options.by),
+        .rows = jm__scope_extrapolated_rows(&a->scope),
     };
-    if (uses != NULL && jm__strata_any(&a->strata)) find_users(uses, a->dataset, part->board->id);
+    if (uses != NULL && jm__strata_any(&a->scope.strata)) find_users(uses, a->scope.dataset, part->board->id);
     bool fine = uses != NULL && jm__extrapolated_find(&part->time.extrapolated, &requested) &&
                 jm__intervals_add_all(&part->time.traced, &part->time.windows) &&
                 jm__intervals_subtract(&part->time.traced, &part->time.extrapolated.time) &&
                 jm__intervals_subtract(&part->time.learn, &part->time.extrapolated.time) &&
-                jm__intervals_add_all(&part->time.unknown, &a->untraced) && leave_jumps_out(a, part) &&
+                jm__intervals_add_all(&part->time.unknown, &a->scope.untraced) && leave_jumps_out(a, part) &&
                 jm__intervals_add_all(&part->time.unknown, &part->time.extrapolated.time);
     jm__intervals_normalise(&part->time.unknown);
     free(uses);
@@ -219,18 +71,19 @@ static jm_status find_sampler(jm__attribution *a, jm__board_part *part, jm_error
 {
     const jm__board_model *model = &part->known.model;
     bool known = model->board != NULL && !model->shipped;
-    return jm__sampler_draw_find(&part->sampler, a->dataset, part->board, known ? model->sampler_w : NAN,
-                                 known ? model->sampler_u_w : NAN, err);
+    return jm__sampler_draw_find(&part->sampler, a->scope.dataset, part->board,
+                                 known ? model->sampler_w : NAN, known ? model->sampler_u_w : NAN, err);
 }
 
 jm_status jm__attribution_readings(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     jm__board_time *time = &part->time;
-    JM_TRY(jm__board_readings_take(&part->readings, a->dataset, part->board, &part->known.response, err));
-    bool fine = jm__board_readings_lost(&time->lost, &part->readings, a->dataset, part->board->id) &&
-                jm__intervals_add_all(&time->windows, &a->windows) &&
+    JM_TRY(
+        jm__board_readings_take(&part->readings, a->scope.dataset, part->board, &part->known.response, err));
+    bool fine = jm__board_readings_lost(&time->lost, &part->readings, a->scope.dataset, part->board->id) &&
+                jm__intervals_add_all(&time->windows, &a->scope.windows) &&
                 jm__intervals_subtract(&time->windows, &time->lost) &&
-                jm__intervals_add_all(&time->learn, &a->learn) &&
+                jm__intervals_add_all(&time->learn, &a->scope.learn) &&
                 jm__intervals_subtract(&time->learn, &time->lost);
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
 }
@@ -247,7 +100,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     /* Of no time, as that of a single reading, no energy is known: 0 J would be measured. */
     if (jm__intervals_duration_ns(&part->time.windows) > 0)
         part->total = jm__total_measure(&part->readings, &part->time.windows);
-    jm__interval range = a->run;
+    jm__interval range = a->scope.run;
     const jm__power_series *fitted = jm__board_readings_series(&part->readings);
     if (fitted != NULL) {
         int64_t first = fitted->readings[0].t_ns, last = fitted->readings[fitted->count - 1].t_ns;
@@ -256,7 +109,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     }
     part->work->requested = jm__board_is_fitted(part->board);
     if (!jm__intervals_add_all(&part->time.steady, &part->time.windows) ||
-        !jm__intervals_intersect(&part->time.steady, &a->steps.steady))
+        !jm__intervals_intersect(&part->time.steady, &a->scope.steps.steady))
         return jm__no_memory(err, "jm__attribution_begin");
     JM_TRY(find_extrapolated(a, part, err));
     part->time.sampled = part->sampler.windows.count > 0 ? &part->sampler.windows : NULL;
@@ -267,7 +120,7 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
 
 jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error *err)
 {
-    const jm__dataset *d = a->dataset;
+    const jm__dataset *d = a->scope.dataset;
     bool cpu = board_id == JM_CPU_BOARDS;
     if (!cpu && (board_id < 0 || (size_t)board_id > d->board_count))
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
@@ -288,20 +141,9 @@ jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error 
 jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
                                 const jm_report_options *options, jm_error *err)
 {
-    *a = (jm__attribution){.dataset = dataset, .options = *options};
+    *a = (jm__attribution){.scope = {.dataset = dataset, .options = *options}};
     JM_TRY(jm__attribution_boards(a, options->board_id, err));
-    JM_TRY(check_options(dataset, options, err));
-    JM_TRY(jm__span_index_init(&a->spans, dataset, err));
-    JM_TRY(find_windows(a, err));
-    JM_TRY(find_learn_windows(a, err));
-    JM_TRY(jm__marked_find(&a->marked, dataset, &a->windows, err));
-    const jm__steps_requested requested = {&a->spans, &a->marked, &a->windows, options->process_id};
-    JM_TRY(jm__steps_find(&a->steps, &requested, err));
-    const jm__extrapolated_requested extrapolated = {&a->strata, &a->windows, &a->steps.steady, NULL,
-                                                     extrapolated_rows(options->by)};
-    if (!jm__extrapolated_find(&a->extrapolated, &extrapolated))
-        return jm__no_memory(err, "jm__attribution_begin");
-    if (options->by == JM_BY_REQUEST) JM_TRY(jm__batches_find(&a->batches, dataset, &a->spans, err));
+    JM_TRY(jm__scope_find(&a->scope, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].requested && jm__board_is_fitted(a->boards[b].board))
             JM_TRY(jm__known_model(&a->boards[b].known, dataset, a->boards[b].board, options->model, err));
@@ -338,8 +180,8 @@ static jm_status assume(jm__prior *prior, const jm__attribution *a, jm__board_pa
         .columns = &part->work->columns,
         .seconds = part->work->learn_seconds,
     };
-    if (a->options.prior == NULL) return JM_OK;
-    return jm__prior_from_file(prior, &part->known.assumed, a->options.prior, &scene, err);
+    if (a->scope.options.prior == NULL) return JM_OK;
+    return jm__prior_from_file(prior, &part->known.assumed, a->scope.options.prior, &scene, err);
 }
 
 static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part *part, jm_error *err)
@@ -347,7 +189,7 @@ static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part
     JM_TRY(assume(&known->given, a, part, err));
     known->expected = jm__family_power(part->board, part->work, &a->work);
     if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
-    JM_TRY(jm__known_counters(&known->counters, &part->known, a->dataset, part->board, part->work,
+    JM_TRY(jm__known_counters(&known->counters, &part->known, a->scope.dataset, part->board, part->work,
                               known->expected, err));
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
@@ -464,7 +306,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .sampler = part->sampler.known,
         .sampled = part->time.sampled,
     };
-    jm__known_ready(&part->known, part->work, &part->sampler, a->dataset, a->options.model);
+    jm__known_ready(&part->known, part->work, &part->sampler, a->scope.dataset, a->scope.options.model);
     if (part->known.idle_known) input.idle = &part->known.idle;
     JM_TRY(jm__power_law_find(&part->law, &a->work, part->work, err));
     JM_TRY(fit_columns(a, part, &input, err));
@@ -478,12 +320,12 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
 
 jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err)
 {
-    JM_TRY(jm__work_pass(&a->work, &a->spans, &a->windows, rows, err));
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    JM_TRY(jm__work_pass(&a->work, &a->scope.spans, &a->scope.windows, rows, err));
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         if (!part->work->requested) continue;
         JM_TRY(fit_board(a, part, err));
-        JM_TRY(jm__clocks_find(&part->clock_mhz, part->work, a->dataset, part->board, err));
+        JM_TRY(jm__clocks_find(&part->clock_mhz, part->work, a->scope.dataset, part->board, err));
     }
     return JM_OK;
 }
@@ -507,15 +349,14 @@ double jm__board_sampler_j(const jm__board_part *part, double *seconds, double *
 void jm__attribution_trim(jm__attribution *a)
 {
     jm__work_drop_pieces(&a->work);
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         jm__board_readings_free(&a->boards[b].readings);
     }
 }
 
 void jm__attribution_free(jm__attribution *a)
 {
-    jm__batches_free(&a->batches);
-    for (size_t b = 0; a->boards != NULL && b < a->dataset->board_count; b++) {
+    for (size_t b = 0; a->boards != NULL && b < a->scope.dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         jm__board_time_free(&part->time);
         jm__sampler_draw_free(&part->sampler);
@@ -526,15 +367,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__model_free(&part->known.model);
     }
     free(a->boards);
-    jm__span_index_free(&a->spans);
     jm__work_free(&a->work);
-    jm__vec_free(&a->windows);
-    jm__vec_free(&a->queried);
-    jm__vec_free(&a->untraced);
-    jm__extrapolated_free(&a->extrapolated);
-    jm__strata_free(&a->strata);
-    jm__vec_free(&a->learn);
-    jm__marked_free(&a->marked);
-    jm__steps_free(&a->steps);
+    jm__scope_free(&a->scope);
     *a = (jm__attribution){0};
 }

@@ -120,7 +120,7 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
 void jm_report_free(jm_report *report)
 {
     if (report == NULL) return;
-    if (report->attribution.dataset != NULL) jm__attribution_free(&report->attribution);
+    if (report->attribution.scope.dataset != NULL) jm__attribution_free(&report->attribution);
     jm__tree_free(&report->tree);
     jm__rows_free(&report->rows);
     jm__notes_free(&report->notes);
@@ -157,12 +157,12 @@ const jm_row *jm_report_row(const jm_report *report, size_t row)
 
 const jm__dataset *jm__report_dataset(const jm_report *report)
 {
-    return report->attribution.dataset;
+    return report->attribution.scope.dataset;
 }
 
 const jm__intervals *jm__report_windows(const jm_report *report)
 {
-    return &report->attribution.windows;
+    return &report->attribution.scope.windows;
 }
 
 size_t jm__report_row_span(const jm_report *report, size_t row)
@@ -185,7 +185,7 @@ size_t jm_report_board_count(const jm_report *report)
 {
     const jm__attribution *a = &report->attribution;
     size_t count = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         count += a->boards[b].counted;
     return count;
 }
@@ -194,9 +194,9 @@ jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_b
 {
     const jm__attribution *a = &report->attribution;
     size_t b = 0;
-    for (size_t before = 0; b < a->dataset->board_count; b++)
+    for (size_t before = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].counted && before++ == board) break;
-    if (b == a->dataset->board_count)
+    if (b == a->scope.dataset->board_count)
         return jm__fail(err, JM_NOT_FOUND, 0, "jm_report_board_get", "no board %zu is in the total", board);
     const jm__board_part *part = &a->boards[b];
     const jm_sensor *sensor = part->readings.sensor != NULL ? part->readings.sensor : part->readings.counter;

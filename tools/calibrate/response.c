@@ -36,7 +36,7 @@ static uint32_t no_collective(void *context, size_t section, int64_t process_id,
 
 static const jm__board_part *find_part(const jm__attribution *a)
 {
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (part->requested && jm__board_is_fitted(part->board) && part->readings.sensor != NULL) return part;
     }

@@ -69,8 +69,8 @@ __attribute__((format(printf, 2, 3))) static void warn(note_writer *w, const cha
 
 static const char *missing_ring(const jm__attribution *a, const jm_board *board)
 {
-    for (size_t i = 0; i < a->dataset->sensor_count; i++) {
-        const jm_sensor *sensor = &a->dataset->sensors[i];
+    for (size_t i = 0; i < a->scope.dataset->sensor_count; i++) {
+        const jm_sensor *sensor = &a->scope.dataset->sensors[i];
         if (sensor->board_id == board->id && jm__sensor_is(sensor, JM_SENSOR_POWER_RING) &&
             sensor->missing[0] != '\0')
             return sensor->missing;
@@ -151,7 +151,7 @@ static void say_mig(note_writer *w, const jm__board_part *part)
 
 static void say_lost_time(note_writer *w, const jm__board_part *part)
 {
-    double requested_s = (double)jm__intervals_duration_ns(&w->a->windows) * 1e-9;
+    double requested_s = (double)jm__intervals_duration_ns(&w->a->scope.windows) * 1e-9;
     double known_s = (double)jm__intervals_duration_ns(&part->time.windows) * 1e-9;
     if (part->time.lost.count > 0 && known_s == 0 && requested_s > 0)
         warn(w, "%s was lost all of this time: its energy is not known.", w->label);
@@ -238,7 +238,7 @@ static void say_fit(note_writer *w, const jm__board_part *part)
              part->total.unseen_j, part->total.energy_j);
     if (part->known.assumed.all > 0)
         say(w, "%s: %zu of the %zu lines of %s are about work that ran there.", w->label,
-            part->known.assumed.used, part->known.assumed.all, w->a->options.prior);
+            part->known.assumed.used, part->known.assumed.all, w->a->scope.options.prior);
     if (part->fit.discrepancy >= discrepancy_min)
         say(w,
             "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, "
@@ -254,10 +254,10 @@ static const char *model_origin(const jm__board_model *model)
 
 static void say_counters(note_writer *w, const jm__board_part *part)
 {
-    const char *model_path = w->a->options.model;
+    const char *model_path = w->a->scope.options.model;
     const jm__board_model *model = &part->known.model;
     bool requested = model_path == NULL || strcmp(model_path, JM_MODEL_NONE) != 0;
-    const char *ncu = w->a->dataset->ncu;
+    const char *ncu = w->a->scope.dataset->ncu;
     if (part->known.model_fault[0] != '\0')
         warn(
             w,
@@ -294,7 +294,7 @@ static const double reason_min = 0.1;
 
 static void say_throttled(note_writer *w, const jm__board_part *part)
 {
-    const jm__conditions c = jm__conditions_of(w->a->dataset, part);
+    const jm__conditions c = jm__conditions_of(w->a->scope.dataset, part);
     char why[160] = "";
     size_t length = 0;
     if (c.throttled_s <= 0) return;
@@ -359,7 +359,7 @@ static int latest_first(const void *a, const void *b)
 
 static void add_rank(jm__strbuf *text, const jm__attribution *a, const rank *r)
 {
-    const jm__process *process = jm__dataset_process(a->dataset, r->process_id);
+    const jm__process *process = jm__dataset_process(a->scope.dataset, r->process_id);
     int gpu = jm__attribution_index(a, r->board);
     if (process != NULL && process->rank >= 0)
         jm__strbuf_format(text, "rank %" PRId64 " (GPU %d)", process->rank, gpu);
@@ -390,7 +390,7 @@ static void say_late(note_writer *w)
 /* List the processes with streams on a board; returns their number. */
 static size_t add_processes(note_writer *w, int64_t board_id, jm__strbuf *text)
 {
-    const jm__dataset *d = w->a->dataset;
+    const jm__dataset *d = w->a->scope.dataset;
     JM_VEC(int64_t) seen = {0};
     for (size_t i = 0; i < d->stream_count && !w->failed; i++) {
         const jm__process *process = jm__dataset_process(d, d->streams[i].process_id);
@@ -430,7 +430,7 @@ static void add_others(jm__strbuf *text, const jm__dataset *d, const char *list)
         size_t length = strcspn(list, ",");
         char one[64];
         snprintf(one, sizeof one, "%.*s", (int)length, list);
-        bool found = jm__attribution_has_process(d, strtoll(one, NULL, 10)) ||
+        bool found = jm__scope_has_process(d, strtoll(one, NULL, 10)) ||
                      (text->text != NULL && strstr(text->text, one) != NULL);
         if (!found && one[0] != '\0') jm__strbuf_format(text, "%s%s", text->text != NULL ? ", " : "", one);
         list += length + strspn(list + length, ", ");
@@ -440,7 +440,7 @@ static void add_others(jm__strbuf *text, const jm__dataset *d, const char *list)
 /* Their power is in the readings, but their work is not in the fit. */
 static void say_others(note_writer *w, const jm_board *board)
 {
-    const jm__dataset *d = w->a->dataset;
+    const jm__dataset *d = w->a->scope.dataset;
     jm__strbuf text = {0};
     for (size_t i = 0; i < d->event_count; i++)
         if (d->events[i].kind == JM_EVENT_PROCESSES && d->events[i].board_id == board->id)
@@ -458,7 +458,7 @@ static void say_others(note_writer *w, const jm_board *board)
 static void notes_of_ranks(note_writer *w)
 {
     say_late(w);
-    for (size_t b = 0; b < w->a->dataset->board_count; b++)
+    for (size_t b = 0; b < w->a->scope.dataset->board_count; b++)
         if (w->a->boards[b].requested) {
             say_shared(w, w->a->boards[b].board);
             say_others(w, w->a->boards[b].board);
@@ -492,7 +492,7 @@ static bool loss_equal(const void *key, const void *another)
 /* One sentence per source and reason, in order of first occurrence. */
 static void say_losses(note_writer *w)
 {
-    const jm__dataset *d = w->a->dataset;
+    const jm__dataset *d = w->a->scope.dataset;
     JM_VEC(loss_sum) sums = {0};
     jm__map numbers = {.key_size = sizeof(const jm__loss *), .hash = loss_hash, .equal = loss_equal};
     for (size_t i = 0; i < d->loss_count && !w->failed; i++) {
@@ -538,7 +538,7 @@ static void add_text(jm__strbuf *texts, size_t *shown, size_t *not_shown, const 
 
 static void say_events_of(note_writer *w, int kind, const char *meaning)
 {
-    const jm__dataset *d = w->a->dataset;
+    const jm__dataset *d = w->a->scope.dataset;
     jm__strbuf texts = {0};
     size_t count = 0, shown = 0, not_shown = 0;
     bool warns = kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER;
@@ -578,7 +578,7 @@ static void say_events(note_writer *w)
 
 static void say_spans(note_writer *w)
 {
-    const jm__dataset *d = w->a->dataset;
+    const jm__dataset *d = w->a->scope.dataset;
     size_t open = 0;
     for (size_t i = 0; i < d->span_count; i++)
         open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
@@ -592,7 +592,7 @@ static void say_spans(note_writer *w)
 /* By the marks of Python's watch(). */
 static void say_compiled(note_writer *w)
 {
-    const jm__dataset *d = w->a->dataset;
+    const jm__dataset *d = w->a->scope.dataset;
     const size_t prefix = strlen(JM_MARK_COMPILED);
     const char *first = NULL;
     int64_t last = 0;
@@ -614,21 +614,21 @@ static void say_compiled(note_writer *w)
 static void say_untraced(note_writer *w)
 {
     const jm__attribution *a = w->a;
-    if (jm__intervals_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
-    double traced_s = (double)jm__intervals_duration_ns(&a->windows) * 1e-9;
-    double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
-    bool by_steps = a->strata.step_intervals.count > 0;
+    if (jm__intervals_overlap_ns(&a->scope.untraced, a->scope.run.from_ns, a->scope.run.to_ns) == 0) return;
+    double traced_s = (double)jm__intervals_duration_ns(&a->scope.windows) * 1e-9;
+    double run_s = (double)(a->scope.run.to_ns - a->scope.run.from_ns) * 1e-9;
+    bool by_steps = a->scope.strata.step_intervals.count > 0;
     if (by_steps && traced_s > whole_run_share * run_s) return;
     warn(w,
          "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
          "have the energy of all of it.",
-         traced_s, run_s, a->windows.count, a->windows.count == 1 ? "" : "s");
+         traced_s, run_s, a->scope.windows.count, a->scope.windows.count == 1 ? "" : "s");
 }
 
 static void say_requests(note_writer *w)
 {
-    const jm__batches *batches = &w->a->batches;
-    if (w->a->options.by != JM_BY_REQUEST) return;
+    const jm__batches *batches = &w->a->scope.batches;
+    if (w->a->scope.options.by != JM_BY_REQUEST) return;
     if (batches->items.count == 0)
         warn(w, "No step states the requests that it worked on: use run.step(requests={request: tokens}), "
                 "with requests of joulemap.request(ID).");
@@ -653,11 +653,11 @@ typedef struct traced_steps {
 static traced_steps count_steps(const jm__attribution *a)
 {
     traced_steps count = {0};
-    for (size_t i = 0; i < a->strata.step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &a->strata.step_intervals.items[i];
+    for (size_t i = 0; i < a->scope.strata.step_intervals.count; i++) {
+        const jm__step_interval *step_interval = &a->scope.strata.step_intervals.items[i];
         bool is_step = jm__marked_is_step(
-            &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
-        if (!is_step || !jm__intervals_contain(&a->windows, step_interval->start_ns)) continue;
+            &a->scope.marked, &a->scope.dataset->spans[step_interval->span]); /* or a phase without any */
+        if (!is_step || !jm__intervals_contain(&a->scope.windows, step_interval->start_ns)) continue;
         count.traced += step_interval->traced;
         count.all++;
     }
@@ -669,7 +669,7 @@ static void add_cost(const jm__attribution *a, double *share, double *energy_j)
 {
     double tracing_s = 0, all_s = 0;
     *energy_j = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
         all_s += (double)jm__intervals_duration_ns(&part->time.windows) * 1e-9;
@@ -688,7 +688,7 @@ static void say_traced(note_writer *w)
     const traced_steps count = count_steps(a);
     if (count.all == 0) return;
     double share = 100 * (double)count.traced / (double)count.all, cost, energy_j;
-    if (isnan(a->strata.slow_down)) {
+    if (isnan(a->scope.strata.slow_down)) {
         say(w, "%.2g %% of the steps were traced; they represent the others of their kind.", share);
         return;
     }
@@ -696,12 +696,12 @@ static void say_traced(note_writer *w)
     say(w,
         "%.2g %% of the steps were traced, and represent the others of their kind; a traced step took "
         "%.2g %% longer: that cost %.2g %% of the time and %.3g J.",
-        share, 100 * fmax(0, a->strata.slow_down), 100 * cost, energy_j);
+        share, 100 * fmax(0, a->scope.strata.slow_down), 100 * cost, energy_j);
 }
 
 static void say_missing(note_writer *w)
 {
-    const jm__strata *strata = &w->a->strata;
+    const jm__strata *strata = &w->a->scope.strata;
     if (strata->missing == 0) return;
     warn(w,
          "For %zu steps, no step of their kind (the same phase, name, samples and tokens) was traced: they "
@@ -711,12 +711,12 @@ static void say_missing(note_writer *w)
 
 static void say_single_burst(note_writer *w)
 {
-    const jm__strata *strata = &w->a->strata;
+    const jm__strata *strata = &w->a->scope.strata;
     double single_s = 0, all_s = 0;
-    for (size_t i = 0; i < strata->items.count && w->a->extrapolated.strata != NULL; i++)
-        all_s += w->a->extrapolated.seconds[i];
-    for (size_t i = 0; i < strata->single_burst.count && w->a->extrapolated.strata != NULL; i++)
-        single_s += w->a->extrapolated.seconds[strata->single_burst.items[i].burst];
+    for (size_t i = 0; i < strata->items.count && w->a->scope.extrapolated.strata != NULL; i++)
+        all_s += w->a->scope.extrapolated.seconds[i];
+    for (size_t i = 0; i < strata->single_burst.count && w->a->scope.extrapolated.strata != NULL; i++)
+        single_s += w->a->scope.extrapolated.seconds[strata->single_burst.items[i].burst];
     if (!(single_s > 0)) return;
     say(w,
         "%.0f %% of the time of untraced steps is extrapolated from a single interval of traced ones: later "
@@ -726,7 +726,7 @@ static void say_single_burst(note_writer *w)
 
 static void notes_of_strata(note_writer *w)
 {
-    if (w->a->strata.step_intervals.count == 0) return;
+    if (w->a->scope.strata.step_intervals.count == 0) return;
     say_traced(w);
     say_missing(w);
     say_single_burst(w);
@@ -763,12 +763,12 @@ static void say_budget(note_writer *w, const char *text)
 
 static void notes_of_budget(note_writer *w)
 {
-    const jm__dataset *d = w->a->dataset;
+    const jm__dataset *d = w->a->scope.dataset;
     if (d->budget_ppm <= 0) return;
     for (size_t i = 0; i < d->mark_count; i++)
         if (strcmp(jm__dataset_text(d, d->marks[i].name_id), JM_MARK_BUDGET) == 0)
             say_budget(w, d->marks[i].meta);
-    if (w->a->steps.count == 0)
+    if (w->a->scope.steps.count == 0)
         warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
                 "none: all was traced.");
 }
@@ -777,12 +777,12 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
 {
     note_writer w = {.notes = notes, .a = a};
     bool simulated = false;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         simulated = simulated || (a->boards[b].requested && a->boards[b].board->simulated);
     if (simulated) say(&w, "The GPU is simulated: these joules were never drawn from a wall.");
-    if (a->dataset->damage != NULL) warn(&w, "The recording is damaged: %s", a->dataset->damage);
-    if (a->dataset->board_count == 0) warn(&w, "The recording has no board: no energy is known.");
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    if (a->scope.dataset->damage != NULL) warn(&w, "The recording is damaged: %s", a->scope.dataset->damage);
+    if (a->scope.dataset->board_count == 0) warn(&w, "The recording has no board: no energy is known.");
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].requested) notes_of_board(&w, &a->boards[b]);
     notes_of_ranks(&w);
     notes_of_recording(&w);

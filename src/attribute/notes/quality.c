@@ -17,7 +17,7 @@
 static bool is_of_requested_board(const jm__attribution *a, int64_t board_id)
 {
     if (board_id == 0) return true; /* all boards */
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].board->id == board_id) return a->boards[b].requested;
     return false;
 }
@@ -38,11 +38,12 @@ static int64_t event_gap_ns(const jm__event *event)
 
 bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
 {
-    const jm_report_options *o = &a->options;
+    const jm_report_options *o = &a->scope.options;
     bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
     if (!is_of_requested_board(a, event->board_id)) return false;
-    if (all_time || is_lasting(event->kind) || jm__intervals_contain(&a->windows, event->t_ns)) return true;
-    return jm__intervals_overlap_ns(&a->windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
+    if (all_time || is_lasting(event->kind) || jm__intervals_contain(&a->scope.windows, event->t_ns))
+        return true;
+    return jm__intervals_overlap_ns(&a->scope.windows, event->t_ns, event->t_ns + event_gap_ns(event)) > 0;
 }
 
 /* nvml.h, nvmlClocksEventReason*. Idle and requested clocks are no throttling. */
@@ -211,7 +212,7 @@ static void add_figure(jm__strbuf *out, figure_form form, double figure)
 
 static bool total_is_measured(const jm__attribution *a)
 {
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].counted && a->boards[b].fit.own) return false;
     return true;
 }
@@ -305,7 +306,7 @@ static const char *reason(const double *energies, const jm__dataset *d)
 static jm__no_layer no_layer_of(const jm__attribution *a)
 {
     double energies[JM_PLACES] = {0};
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (part->counted && part->work->requested && !part->work->from_host && part->fit.known)
             add_board(energies, a, part);
@@ -314,7 +315,7 @@ static jm__no_layer no_layer_of(const jm__attribution *a)
         energies[JM_PLACE_BY_GRAPH] + energies[JM_PLACE_NO_LAUNCH] + energies[JM_PLACE_ELSEWHERE];
     double all_j = without_j + energies[JM_PLACE_IN_LAYER];
     if (all_j <= 0) return (jm__no_layer){.share = NAN};
-    return (jm__no_layer){.share = without_j / all_j, .why = reason(energies, a->dataset)};
+    return (jm__no_layer){.share = without_j / all_j, .why = reason(energies, a->scope.dataset)};
 }
 
 static double share_of(double part, double whole)
@@ -359,8 +360,8 @@ static void check_fit(double *figures, const jm__board_part *part)
 static void check_boards(double *figures, const jm__attribution *a)
 {
     double missing = 0, lost_ns = 0, unseen_j = 0, gap_j = 0, sensors_j = 0, total_j = 0, unrecorded_ns = 0;
-    double requested_ns = (double)jm__intervals_duration_ns(&a->windows);
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    double requested_ns = (double)jm__intervals_duration_ns(&a->scope.windows);
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
         double board_lost_ns = requested_ns - (double)jm__intervals_duration_ns(&part->time.windows);
@@ -376,8 +377,8 @@ static void check_boards(double *figures, const jm__attribution *a)
         unrecorded_ns = fmax(unrecorded_ns, (double)jm__intervals_duration_ns(&part->time.unrecorded));
         total_j += part->total.energy_j;
     }
-    for (size_t i = 0; i < a->dataset->event_count; i++) {
-        const jm__event *event = &a->dataset->events[i];
+    for (size_t i = 0; i < a->scope.dataset->event_count; i++) {
+        const jm__event *event = &a->scope.dataset->events[i];
         missing += event->kind == JM_EVENT_BOARD_ABSENT && jm__event_concerns(a, event);
     }
     figures[JM_CHECK_boards_missing] = missing;
@@ -392,7 +393,7 @@ static void check_boards(double *figures, const jm__attribution *a)
 static double joint_share(const jm__attribution *a)
 {
     double joint_s = 0, all_s = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__tally *tally = &a->work.boards[b].tally;
         for (size_t u = 0; a->boards[b].counted && u < tally->uses.count; u++) {
             const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
@@ -418,15 +419,15 @@ static double weak_share(const jm__rows *rows, double total_j)
 static double lost_share(const jm__attribution *a, const jm_report_quality *quality)
 {
     double lost = (double)quality->lost_records;
-    return share_of(lost, lost + (double)a->dataset->span_count + (double)a->work.kernels);
+    return share_of(lost, lost + (double)a->scope.dataset->span_count + (double)a->work.kernels);
 }
 
 static double gap_share(const jm__attribution *a, const jm_report_quality *quality)
 {
     size_t boards = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         boards += a->boards[b].requested;
-    double requested_s = (double)jm__intervals_duration_ns(&a->windows) * 1e-9;
+    double requested_s = (double)jm__intervals_duration_ns(&a->scope.windows) * 1e-9;
     return fmin(1, share_of(quality->gap_s, requested_s * (double)boards));
 }
 
@@ -443,14 +444,14 @@ static jm__check_figures find_figures(const jm__attribution *a, const jm__rows *
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++)
         check_figures.figures[check] = NAN;
     check_figures.figures[JM_CHECK_no_energy] = isnan(totals->total_energy_j);
-    check_figures.figures[JM_CHECK_damaged] = a->dataset->damage != NULL;
+    check_figures.figures[JM_CHECK_damaged] = a->scope.dataset->damage != NULL;
     check_boards(check_figures.figures, a);
     if (isnan(totals->total_energy_j))
         check_figures.figures[JM_CHECK_boards_missing] = NAN; /* said already */
     check_figures.figures[JM_CHECK_unresolved] =
         share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
     check_figures.figures[JM_CHECK_lost_records] = lost_share(a, quality);
-    if (has_layers(a->options.by)) check_figures.figures[JM_CHECK_no_layer] = no_layer->share;
+    if (has_layers(a->scope.options.by)) check_figures.figures[JM_CHECK_no_layer] = no_layer->share;
     check_figures.no_layer_why = no_layer->why;
     check_figures.total_is_measured = total_is_measured(a);
     check_figures.figures[JM_CHECK_gaps] = gap_share(a, quality);
@@ -462,8 +463,8 @@ static jm__check_figures find_figures(const jm__attribution *a, const jm__rows *
 
 static void count_events(jm_report_quality *figures, const jm__attribution *a)
 {
-    for (size_t i = 0; i < a->dataset->event_count; i++) {
-        const jm__event *event = &a->dataset->events[i];
+    for (size_t i = 0; i < a->scope.dataset->event_count; i++) {
+        const jm__event *event = &a->scope.dataset->events[i];
         if (!jm__event_concerns(a, event)) continue;
         if (event->kind == JM_EVENT_GAP) {
             figures->gaps++;
@@ -473,8 +474,8 @@ static void count_events(jm_report_quality *figures, const jm__attribution *a)
         if (event->kind == JM_EVENT_COUNTERS && figures->counters_missing == NULL)
             figures->counters_missing = event->text;
     }
-    for (size_t i = 0; i < a->dataset->loss_count; i++)
-        figures->lost_records += a->dataset->losses[i].count;
+    for (size_t i = 0; i < a->scope.dataset->loss_count; i++)
+        figures->lost_records += a->scope.dataset->losses[i].count;
 }
 
 /* Means over all requested boards: of the clock by busy time, of limits and temperatures with equal weights.
@@ -482,10 +483,10 @@ static void count_events(jm_report_quality *figures, const jm__attribution *a)
 static void add_conditions(jm_report_quality *figures, const jm__attribution *a)
 {
     mean throttled = {0}, clock = {0}, limit = {0}, temperature = {0};
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested) continue;
-        jm__conditions conditions = jm__conditions_of(a->dataset, part);
+        jm__conditions conditions = jm__conditions_of(a->scope.dataset, part);
         throttled.weighted += conditions.throttled_s;
         throttled.weight += conditions.reported_s;
         mean_add(&limit, conditions.power_limit_w, 1);
@@ -502,9 +503,9 @@ static void add_conditions(jm_report_quality *figures, const jm__attribution *a)
 static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm_error *err)
 {
     size_t count = 0;
-    quality->sensors = calloc(a->dataset->board_count + 1, sizeof *quality->sensors);
+    quality->sensors = calloc(a->scope.dataset->board_count + 1, sizeof *quality->sensors);
     if (quality->sensors == NULL) return jm__no_memory(err, "jm__quality_make");
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         const jm_sensor *sensor =
             part->readings.sensor != NULL ? part->readings.sensor : part->readings.counter;
@@ -531,11 +532,11 @@ static void add_counters(jm_report_quality *figures, const jm__attribution *a)
 {
     int64_t windows = 0;
     double sum_j = 0, sampled_s = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         windows += (int64_t)part->known.counter_windows;
         if (!part->requested) continue;
-        if (part->known.counted_by_hardware) figures->counters_of_ncu = a->dataset->ncu;
+        if (part->known.counted_by_hardware) figures->counters_of_ncu = a->scope.dataset->ncu;
         double seconds, u_j;
         sum_j += jm__board_sampler_j(part, &seconds, &u_j);
         sampled_s += seconds;
@@ -558,7 +559,7 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
                            const jm_report_totals *totals, jm_error *err)
 {
     *quality = (jm__quality){0};
-    add_cost(&quality->figures, &a->dataset->cost);
+    add_cost(&quality->figures, &a->scope.dataset->cost);
     count_events(&quality->figures, a);
     add_conditions(&quality->figures, a);
     add_counters(&quality->figures, a);

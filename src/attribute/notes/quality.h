@@ -3,7 +3,6 @@
 #define JM_ATTRIBUTE_NOTES_QUALITY_H
 
 #include "attribute/attribution.h"
-#include "attribute/board_part.h"
 #include "attribute/rollup/rows.h"
 #include "base/vec.h"
 #include <math.h>

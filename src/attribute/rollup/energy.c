@@ -56,7 +56,7 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     jm__energy energy = {.fitted = true, .known = true};
     board_sum boards = {0};
     size_t i = 0;
-    for (size_t b = 0; b < a->dataset->board_count && i < count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count && i < count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
         size_t first = i;
@@ -84,8 +84,8 @@ void jm__energy_set_variance(jm__energy *energy, double variance)
 
 bool jm__draws_begin(jm__tree *tree, const jm__attribution *a)
 {
-    if (a->extrapolated.strata == NULL) return true;
-    tree->off_board_j = calloc((a->dataset->board_count + 1) * JM_DRAWS, sizeof *tree->off_board_j);
+    if (a->scope.extrapolated.strata == NULL) return true;
+    tree->off_board_j = calloc((a->scope.dataset->board_count + 1) * JM_DRAWS, sizeof *tree->off_board_j);
     return tree->off_board_j != NULL;
 }
 
@@ -130,7 +130,7 @@ void jm__draws_add(jm__tree *tree, size_t node, size_t board, const double *off_
 static double student_factor(const jm__attribution *a)
 {
     double freedom = INFINITY;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].time.extrapolated.time_s > 0)
             freedom = fmin(freedom, a->boards[b].time.extrapolated.freedom);
     return isfinite(freedom) ? jm__student_quantile(0.95, fmax(1, freedom)) / JM_NORMAL_95 : 1;
@@ -157,7 +157,7 @@ void jm__draws_close(jm__tree *tree, const jm__attribution *a)
 {
     if (!draws_any(tree) || tree->failed || tree->nodes.count == 0) return;
     if (draws_of(tree, tree->nodes.count - 1) == NULL) return;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].fit.held) subtract_common(tree, a, b);
     double size = student_factor(a) / sqrt(JM_DRAWS);
     for (size_t i = 0; i < tree->off_j.count; i++)
@@ -225,7 +225,7 @@ double jm__draws_covariance(const jm__tree *tree, const double *left, const doub
 static jm_status find_clock_limit_share(double *value, const jm__attribution *a, jm_error *err)
 {
     (void)err;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (part->clock_mhz == NULL || !(part->board->clock_limit_mhz > 0)) continue;
         for (size_t k = 0; k < part->work->columns.count; k++)
@@ -297,17 +297,19 @@ void jm__mean_sums_write(jm_row *row, const jm__mean_sums *sums)
 /* The amount of a step in this report; 0: none. */
 static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amount)
 {
-    const jm__span *step = &a->dataset->spans[span];
-    int64_t count = jm__marked_amount(&a->marked, step, amount);
-    if (count == 0 || !jm__intervals_contain(&a->windows, step->start_ns)) return 0;
-    return jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id) ? count : 0;
+    const jm__span *step = &a->scope.dataset->spans[span];
+    int64_t count = jm__marked_amount(&a->scope.marked, step, amount);
+    if (count == 0 || !jm__intervals_contain(&a->scope.windows, step->start_ns)) return 0;
+    return jm__dataset_process_has_pid(a->scope.dataset, step->process_id, a->scope.options.process_id)
+               ? count
+               : 0;
 }
 
 static bool is_part_of_another(const jm__attribution *a, size_t span, jm__amount amount)
 {
-    const jm__span *all = a->dataset->spans;
-    for (size_t s = jm__span_enclosing(&a->spans, span, span); s != JM__NO_SPAN;
-         s = jm__span_enclosing(&a->spans, span, s))
+    const jm__span *all = a->scope.dataset->spans;
+    for (size_t s = jm__span_enclosing(&a->scope.spans, span, span); s != JM__NO_SPAN;
+         s = jm__span_enclosing(&a->scope.spans, span, s))
         if (jm__step_has_part(&all[s], &all[span]) && amount_of(a, s, amount) > 0) return true;
     return false;
 }
@@ -331,7 +333,7 @@ void jm__amounts_add(jm__tree *tree, const jm__attribution *a, size_t node, size
 int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < a->dataset->span_count; i++)
+    for (size_t i = 0; i < a->scope.dataset->span_count; i++)
         if (amount_of(a, i, amount) > 0 && !is_part_of_another(a, i, amount)) sum += amount_of(a, i, amount);
     return sum > 0 ? sum : -1;
 }
@@ -367,9 +369,10 @@ static size_t spot_of(jm__dominant *m, uint32_t context)
 {
     if (m->spot_of[context] != 0) return m->spot_of[context] - 1;
     const jm__context *at = &m->a->work.contexts.items.items[context];
-    const char *name = jm__dataset_text(m->a->dataset, at->layer);
+    const char *name = jm__dataset_text(m->a->scope.dataset, at->layer);
     jm__strbuf path = {0};
-    jm__module_path_add_unnumbered(&path, name[0] != '\0' ? name : jm__dataset_text(m->a->dataset, at->type));
+    jm__module_path_add_unnumbered(&path,
+                                   name[0] != '\0' ? name : jm__dataset_text(m->a->scope.dataset, at->type));
     size_t spot = path.failed ? NO_SPOT : number_of(m, path.text != NULL ? path.text : "", at->kind);
     jm__strbuf_free(&path);
     if (spot == NO_SPOT)

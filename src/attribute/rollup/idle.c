@@ -46,12 +46,12 @@ static bool add_row_weight(row_weights *all, uint32_t burst, uint32_t row, doubl
 static bool row_of_step(jm__views *v, const jm__step_interval *step_interval, uint32_t *row)
 {
     const jm__attribution *a = v->a;
-    const jm__dataset *d = a->dataset;
-    bool requests = a->options.by == JM_BY_REQUEST;
+    const jm__dataset *d = a->scope.dataset;
+    bool requests = a->scope.options.by == JM_BY_REQUEST;
     bool requested =
-        jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->options.process_id);
+        jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->scope.options.process_id);
     if (requests) {
-        uint32_t batch = a->batches.of_step[step_interval->span];
+        uint32_t batch = a->scope.batches.of_step[step_interval->span];
         *row = !requested   ? JM_REQUESTS_OTHERS
                : batch == 0 ? JM_REQUESTS_NONE
                             : JM_REQUESTS_FIRST + batch - 1;
@@ -183,7 +183,7 @@ bool jm__extrapolated_rows_each(jm__views *v, size_t b, jm__extrapolated_sink *s
 
 void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
 {
-    const jm__extrapolated *extrapolated = &v->a->extrapolated;
+    const jm__extrapolated *extrapolated = &v->a->scope.extrapolated;
     uint32_t number = extrapolated->strata == NULL ? 0 : extrapolated->strata->step_interval_of_span[span];
     if (number == 0 || !jm__step_interval_is_sampled(&extrapolated->strata->step_intervals.items[number - 1]))
         return;
@@ -202,8 +202,8 @@ void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
 static size_t phase_of_step(const jm__attribution *a, size_t step)
 {
     size_t span = step;
-    while (span != JM__NO_SPAN && a->dataset->spans[span].kind != JM_SPAN_PHASE)
-        span = jm__span_parent(&a->spans, span);
+    while (span != JM__NO_SPAN && a->scope.dataset->spans[span].kind != JM_SPAN_PHASE)
+        span = jm__span_parent(&a->scope.spans, span);
     return span;
 }
 
@@ -327,12 +327,12 @@ jm_status jm__idle_walk_board(const jm__idle_walk *walk, const jm__attribution *
     jm__piece_cursor cursor;
     JM_TRY(jm__cursor_init(&cursor, &part->work->pieces, err));
     jm__cursor_seek(&cursor, INT64_MIN);
-    bool fine = find_edges(&edges, walk, &a->spans);
+    bool fine = find_edges(&edges, walk, &a->scope.spans);
     int64_t from_ns = INT64_MIN;
     for (size_t i = 0; fine && i <= edges.count; i++) {
         int64_t to_ns = i < edges.count ? edges.items[i].t_ns : INT64_MAX;
         size_t inside = open.count > 0 ? open.items[open.count - 1] : JM__NO_SPAN;
-        inside = jm__section_at(&a->spans, inside, from_ns);
+        inside = jm__section_at(&a->scope.spans, inside, from_ns);
         if (to_ns > from_ns) fine = add_idle_between(walk, part, inside, &cursor, from_ns, to_ns);
         add_unrecorded_between(walk, part, inside, from_ns, to_ns);
         from_ns = to_ns;
@@ -476,7 +476,7 @@ typedef struct idle_target {
 static bool is_phase(void *context, size_t span)
 {
     const idle_target *to = context;
-    return to->views->a->dataset->spans[span].kind == JM_SPAN_PHASE;
+    return to->views->a->scope.dataset->spans[span].kind == JM_SPAN_PHASE;
 }
 
 static size_t node_in_phase(jm__views *v, size_t section, const char *name, const char *kind)

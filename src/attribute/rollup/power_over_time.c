@@ -2,7 +2,6 @@
 #include "attribute/rollup/power_over_time.h"
 
 #include "attribute/attribution.h"
-#include "attribute/board_part.h"
 #include "attribute/fit/student.h"
 #include "attribute/fit/total.h"
 #include "attribute/report.h"
@@ -49,7 +48,7 @@ static jm_status add_up(jm__attribution *a, int64_t from_ns, int64_t to_ns, jm_s
 {
     double energy_j = 0, variance = 0;
     bool any_total = false;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
         JM_TRY(jm__attribution_readings(a, part, err));
@@ -69,9 +68,9 @@ static jm_status add_up(jm__attribution *a, int64_t from_ns, int64_t to_ns, jm_s
 static jm_status measure(const jm__dataset *dataset, int64_t board_id, int64_t from_ns, int64_t to_ns,
                          jm_sum *out, jm_error *err)
 {
-    jm__attribution a = {.dataset = dataset};
+    jm__attribution a = {.scope.dataset = dataset};
     jm_status status = jm__attribution_boards(&a, board_id, err);
-    if (status == JM_OK && !jm__intervals_add(&a.windows, from_ns, to_ns))
+    if (status == JM_OK && !jm__intervals_add(&a.scope.windows, from_ns, to_ns))
         status = jm__no_memory(err, "jm_recording_energy");
     if (status == JM_OK) status = add_up(&a, from_ns, to_ns, out, err);
     jm__attribution_free(&a);
@@ -234,9 +233,10 @@ jm_status jm__power_over_time_bins(const jm__power_over_time *power, size_t boar
     JM_TRY(jm_report_board_get(power->report, board, &requested, err));
     if (count == 0)
         return jm__fail(err, JM_USAGE, 0, "jm_report_power", "power over time takes at least one bin");
-    if (a->windows.count > 0)
-        range = (jm__interval){a->windows.items[0].from_ns, a->windows.items[a->windows.count - 1].to_ns};
-    fill(bins, count, a->dataset, &a->boards[requested.board->id - 1], range);
+    if (a->scope.windows.count > 0)
+        range = (jm__interval){a->scope.windows.items[0].from_ns,
+                               a->scope.windows.items[a->scope.windows.count - 1].to_ns};
+    fill(bins, count, a->scope.dataset, &a->boards[requested.board->id - 1], range);
     return JM_OK;
 }
 

@@ -15,10 +15,10 @@ typedef struct request_node {
 
 jm_status jm__request_rows_begin(jm__request_rows *rows, const jm__attribution *a, jm_error *err)
 {
-    *rows = (jm__request_rows){.batches = &a->batches, .cell_at = {.key_size = 2 * sizeof(uint32_t)}};
-    rows->sums = calloc(a->batches.items.count + 1, sizeof *rows->sums);
-    if (jm__strata_any(&a->strata)) {
-        rows->off_j = calloc((a->batches.items.count + 1) * JM_DRAWS, sizeof *rows->off_j);
+    *rows = (jm__request_rows){.batches = &a->scope.batches, .cell_at = {.key_size = 2 * sizeof(uint32_t)}};
+    rows->sums = calloc(a->scope.batches.items.count + 1, sizeof *rows->sums);
+    if (jm__strata_any(&a->scope.strata)) {
+        rows->off_j = calloc((a->scope.batches.items.count + 1) * JM_DRAWS, sizeof *rows->off_j);
         if (rows->off_j == NULL) return jm__no_memory(err, "jm__request_rows_begin");
     }
     return rows->sums != NULL ? JM_OK : jm__no_memory(err, "jm__request_rows_begin");
@@ -84,7 +84,7 @@ static bool add_idle(void *context, size_t section, uint32_t column, double seco
 {
     const idle_target *target = context;
     if (section != JM__NO_SPAN) {
-        size_t step = jm__section_span(&target->views->a->spans, section);
+        size_t step = jm__section_span(&target->views->a->scope.spans, section);
         uint32_t batch = target->rows->batches->of_step[step] - 1;
         target->rows->sums[batch].spent.busy_s += seconds;
         target->rows->sums[batch].boards |= jm__board_bit(target->board);
@@ -182,11 +182,12 @@ jm_status jm__request_idle(jm__request_rows *rows, jm__views *v, size_t b, jm_er
 
 static void count_steps(jm__request_rows *rows, const jm__attribution *a)
 {
-    const jm__dataset *d = a->dataset;
+    const jm__dataset *d = a->scope.dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *step = &d->spans[i];
-        if (rows->batches->of_step[i] == 0 || !jm__intervals_contain(&a->windows, step->start_ns)) continue;
-        if (!jm__dataset_process_has_pid(d, step->process_id, a->options.process_id)) continue;
+        if (rows->batches->of_step[i] == 0 || !jm__intervals_contain(&a->scope.windows, step->start_ns))
+            continue;
+        if (!jm__dataset_process_has_pid(d, step->process_id, a->scope.options.process_id)) continue;
         jm__batch_sum *sum = &rows->sums[rows->batches->of_step[i] - 1];
         int64_t end_ns = jm__span_end_ns(d, step);
         if (sum->steps++ == 0) sum->first_ns = step->start_ns;
@@ -204,7 +205,7 @@ static size_t make_node(jm__request_rows *rows, jm__views *v, uint32_t number)
     if (name == NULL) return JM__NO_NODE;
     size_t before = v->tree->nodes.count, node = jm__view_node_under(v, JM__NO_NODE, name, "request");
     if (node == JM__NO_NODE || node >= before) return node;
-    const jm__process *process = jm__dataset_process(v->a->dataset, request->process_id);
+    const jm__process *process = jm__dataset_process(v->a->scope.dataset, request->process_id);
     name = jm__tree_text(v->tree, "%s (request %lld of process %lld)", name, (long long)request->number,
                          (long long)(process != NULL ? process->pid : request->process_id));
     return name == NULL ? JM__NO_NODE : jm__view_node_under(v, JM__NO_NODE, name, "request");
@@ -251,7 +252,7 @@ static double batch_variance(const jm__request_rows *rows, const jm__attribution
                              const jm__batch_cell *cells, size_t count)
 {
     double sum_j2 = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         size_t first = part->first_column, end = first + part->fit.columns;
         double square = 0; /* W^2 s */
@@ -265,8 +266,8 @@ static double batch_variance(const jm__request_rows *rows, const jm__attribution
 
 static bool find_launch_variances(jm__request_rows *rows, const jm__attribution *a)
 {
-    rows->launch_s = calloc(a->dataset->board_count + 1, sizeof *rows->launch_s);
-    for (size_t b = 0; rows->launch_s != NULL && b < a->dataset->board_count; b++)
+    rows->launch_s = calloc(a->scope.dataset->board_count + 1, sizeof *rows->launch_s);
+    for (size_t b = 0; rows->launch_s != NULL && b < a->scope.dataset->board_count; b++)
         rows->launch_s[b] = launch_variance(&a->boards[b]);
     return rows->launch_s != NULL;
 }

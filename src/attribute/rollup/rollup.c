@@ -18,15 +18,17 @@ static size_t outside_node(jm__views *v)
 
 static bool is_collective(const jm__views *v, size_t section)
 {
-    return v->a->dataset->spans[jm__section_span(&v->a->spans, section)].kind == JM_SPAN_COLLECTIVE;
+    return v->a->scope.dataset->spans[jm__section_span(&v->a->scope.spans, section)].kind ==
+           JM_SPAN_COLLECTIVE;
 }
 
 static size_t section_node(jm__views *v, size_t section)
 {
-    while (v->a->options.by != JM_BY_SPAN && section != JM__NO_SPAN && is_collective(v, section))
-        section = jm__section_parent(&v->a->spans, section); /* a copy, for example, in a collective's span */
+    while (v->a->scope.options.by != JM_BY_SPAN && section != JM__NO_SPAN && is_collective(v, section))
+        section =
+            jm__section_parent(&v->a->scope.spans, section); /* a copy, for example, in a collective's span */
     if (section == JM__NO_SPAN) return outside_node(v);
-    switch (v->a->options.by) {
+    switch (v->a->scope.options.by) {
     case JM_BY_LAYER:
         return jm__view_layer_node(v, section);
     case JM_BY_TYPE:
@@ -71,8 +73,8 @@ static uint32_t row_of(void *context, size_t section, int64_t process_id)
 {
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
-    const jm_report_options *o = &v->a->options;
-    bool requested = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
+    const jm_report_options *o = &v->a->scope.options;
+    bool requested = jm__dataset_process_has_pid(v->a->scope.dataset, process_id, o->process_id);
     if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return requested ? ROW_REQUESTED : ROW_OTHERS;
     if (o->by == JM_BY_REQUEST)
         return requested ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
@@ -91,8 +93,8 @@ static uint32_t row_of_collective(void *context, size_t section, int64_t process
 {
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
-    const jm_report_options *o = &v->a->options;
-    bool requested = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
+    const jm_report_options *o = &v->a->scope.options;
+    bool requested = jm__dataset_process_has_pid(v->a->scope.dataset, process_id, o->process_id);
     bool by_row = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
     if (!requested || !by_row) return row_of(context, section, process_id);
     size_t node = jm__view_collective_node(v, section, process_id, collective, waits_on);
@@ -104,7 +106,8 @@ static uint32_t row_of_collective(void *context, size_t section, int64_t process
 static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
-    bool requested = a->options.kernels && a->options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
+    bool requested =
+        a->scope.options.kernels && a->scope.options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
     if (!requested || jm__view_is_collective(v, cell->row) || jm__view_is_wait(v, cell->row))
         return cell->row;
     const jm__class *class = &a->work.classes.items[a->work.uses.items.items[cell->use].class_index];
@@ -113,9 +116,9 @@ static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 
 static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 {
-    if (v->a->options.by == JM_BY_BOARD) return board_node(v, b);
-    if (v->a->options.by == JM_BY_REQUEST) return jm__request_rest_node(v, cell->row);
-    if (v->a->options.by != JM_BY_KERNEL) return node_of_row(v, b, cell);
+    if (v->a->scope.options.by == JM_BY_BOARD) return board_node(v, b);
+    if (v->a->scope.options.by == JM_BY_REQUEST) return jm__request_rest_node(v, cell->row);
+    if (v->a->scope.options.by != JM_BY_KERNEL) return node_of_row(v, b, cell);
     if (cell->row == ROW_OTHERS) return jm__tree_top(v->tree, "(other processes)", "outside");
     return jm__view_kernel_node(v, v->a->work.uses.items.items[cell->use].class_index);
 }
@@ -164,7 +167,7 @@ static void add_time(jm__views *v, size_t b, size_t node, const drawn_cell *draw
     add_spent(&row->spent, a, b, cell->use, seconds);
     if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
     row->boards |= jm__board_bit(b);
-    if (a->options.by == JM_BY_BOARD) return;
+    if (a->scope.options.by == JM_BY_BOARD) return;
     jm__use_part parts[JM_USE_PARTS];
     for (size_t i = jm__use_parts(part->work, cell->use, parts); i-- > 0;)
         jm__tree_add(v->tree, node, (uint32_t)(part->first_column + parts[i].column),
@@ -229,9 +232,9 @@ static size_t next_counted_row(const jm__views *v, size_t node)
 static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
-    bool kernels = a->options.by == JM_BY_KERNEL || a->options.by == JM_BY_BOARD;
+    bool kernels = a->scope.options.by == JM_BY_KERNEL || a->scope.options.by == JM_BY_BOARD;
     bool inside = !kernels && node != cell->row;
-    if (a->options.by == JM_BY_REQUEST) return;
+    if (a->scope.options.by == JM_BY_REQUEST) return;
     if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
     bool wait = jm__view_is_wait(v, node);
     if (!kernels && !inside && !wait && !jm__view_is_collective(v, node)) return;
@@ -249,19 +252,20 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     const jm__attribution *a = v->a;
     const drawn_cell drawn = {cell, off_s};
     if (v->tree->failed) return;
-    if (a->options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
+    if (a->scope.options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
         if (!add_batch_time(rollup, b, &drawn)) v->tree->failed = true;
         return;
     }
     jm__work_cell own = *cell;
-    if (a->options.by == JM_BY_SPAN && v->tree->nodes.items[cell->row].overlap_section != JM__NO_SPAN) {
+    if (a->scope.options.by == JM_BY_SPAN && v->tree->nodes.items[cell->row].overlap_section != JM__NO_SPAN) {
         share_time(v, b, cell->row, cell);
         own.row = (uint32_t)v->tree->nodes.items[cell->row].parent;
     }
     size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
     add_time(v, b, node, &drawn, 1);
-    if (a->options.by == JM_BY_KERNEL) jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
+    if (a->scope.options.by == JM_BY_KERNEL)
+        jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
     add_calls(v, b, node, &own);
 }
 
@@ -304,10 +308,10 @@ static bool has_no_row(const jm__span *span, jm_by by)
  * compiled function outside its scopes. */
 static bool is_part_of_a_call(const jm__attribution *a, size_t i)
 {
-    const jm__span *span = &a->dataset->spans[i];
+    const jm__span *span = &a->scope.dataset->spans[i];
     if (span->kind == JM_SPAN_BACKWARD || span->kind == JM_SPAN_RECOMPUTE) return true;
-    size_t parent = jm__span_parent(&a->spans, i);
-    const jm__span *outer = parent == JM__NO_SPAN ? NULL : &a->dataset->spans[parent];
+    size_t parent = jm__span_parent(&a->scope.spans, i);
+    const jm__span *outer = parent == JM__NO_SPAN ? NULL : &a->scope.dataset->spans[parent];
     return outer != NULL && outer->kind == JM_SPAN_FUNCTION && outer->name_id == span->name_id;
 }
 
@@ -320,49 +324,52 @@ static bool is_always_recorded(const jm__span *span)
 /* Whether it is a container of extrapolated steps, which may begin before the first of them. */
 static bool encloses_steps(const jm__attribution *a, const jm__span *span)
 {
-    return a->strata.step_intervals.count > 0 && jm__span_kind_is_container(span->kind) &&
-           !jm__marked_is_step(&a->marked, span);
+    return a->scope.strata.step_intervals.count > 0 && jm__span_kind_is_container(span->kind) &&
+           !jm__marked_is_step(&a->scope.marked, span);
 }
 
 /* Whether a span counts as a call in the time of the report. Spans in extrapolated time do not. */
 static bool is_counted(const jm__attribution *a, const jm__span *span)
 {
-    const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
-    if (!jm__intervals_contain(encloses_steps(a, span) ? &a->queried : &a->windows, span->start_ns))
+    const jm__process *process = jm__dataset_process(a->scope.dataset, span->process_id);
+    if (!jm__intervals_contain(encloses_steps(a, span) ? &a->scope.queried : &a->scope.windows,
+                               span->start_ns))
         return false;
-    if (a->extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
-    return !jm__strata_exclude(&a->strata, (size_t)(process - a->dataset->processes), span->start_ns);
+    if (a->scope.extrapolated.strata == NULL || process == NULL || is_always_recorded(span)) return true;
+    return !jm__strata_exclude(&a->scope.strata, (size_t)(process - a->scope.dataset->processes),
+                               span->start_ns);
 }
 
 /* Whether it lies in a traced step that represents others. */
 static bool represents_others(const jm__attribution *a, size_t i)
 {
-    const jm__span *span = &a->dataset->spans[i];
-    if (a->extrapolated.strata == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN)
+    const jm__span *span = &a->scope.dataset->spans[i];
+    if (a->scope.extrapolated.strata == NULL || is_always_recorded(span) || a->scope.options.by == JM_BY_SPAN)
         return false;
-    uint32_t step_interval = a->strata.step_interval_of_span[i];
+    uint32_t step_interval = a->scope.strata.step_interval_of_span[i];
     return step_interval != 0 &&
-           jm__step_interval_is_sampled(&a->strata.step_intervals.items[step_interval - 1]) &&
-           a->extrapolated.burst_steps[a->strata.step_intervals.items[step_interval - 1].stratum] > 0;
+           jm__step_interval_is_sampled(&a->scope.strata.step_intervals.items[step_interval - 1]) &&
+           a->scope.extrapolated
+                   .burst_steps[a->scope.strata.step_intervals.items[step_interval - 1].stratum] > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)
 {
     const jm__attribution *a = v->a;
-    const jm__span *span = &a->dataset->spans[i];
-    size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
+    const jm__span *span = &a->scope.dataset->spans[i];
+    size_t node = a->scope.options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
                       ? jm__view_container_row(v, i)
                       : node_of(v, i);
     if (node == JM__NO_NODE) return;
     jm__node *row = &v->tree->nodes.items[node];
-    bool again = a->options.by == JM_BY_LAYER && is_part_of_a_call(a, i);
-    bool inner = a->options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
+    bool again = a->scope.options.by == JM_BY_LAYER && is_part_of_a_call(a, i);
+    bool inner = a->scope.options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
                  strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
     if (!again && !inner && own) row->calls++;
-    if (own && (a->options.by == JM_BY_PHASE || a->options.by == JM_BY_SPAN))
+    if (own && (a->scope.options.by == JM_BY_PHASE || a->scope.options.by == JM_BY_SPAN))
         jm__amounts_add(v->tree, a, node, i);
-    if (own && a->options.by != JM_BY_LAYER) {
-        int64_t end_ns = jm__span_end_ns(a->dataset, span);
+    if (own && a->scope.options.by != JM_BY_LAYER) {
+        int64_t end_ns = jm__span_end_ns(a->scope.dataset, span);
         jm__tree_seen_on_host(v->tree, node, span->start_ns, end_ns);
         row->unknown = row->unknown || jm__is_unknown(a, span->start_ns, end_ns);
     }
@@ -373,12 +380,12 @@ static void count_span(jm__views *v, size_t i, bool own)
 static void count_spans(jm__views *v)
 {
     const jm__attribution *a = v->a;
-    const jm__dataset *d = a->dataset;
+    const jm__dataset *d = a->scope.dataset;
     for (size_t i = 0; i < d->span_count && !v->tree->failed; i++) {
         const jm__span *span = &d->spans[i];
         bool own = is_counted(a, span);
-        if ((!own && !represents_others(a, i)) || has_no_row(span, a->options.by)) continue;
-        if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
+        if ((!own && !represents_others(a, i)) || has_no_row(span, a->scope.options.by)) continue;
+        if (!jm__dataset_process_has_pid(d, span->process_id, a->scope.options.process_id)) continue;
         count_span(v, i, own);
     }
 }
@@ -402,7 +409,7 @@ static void add_extrapolated_calls(jm__tree *tree)
 /* Add bytes and durations of collectives to their rows. */
 static void add_collectives(jm__views *v, size_t b)
 {
-    jm_by by = v->a->options.by;
+    jm_by by = v->a->scope.options.by;
     const jm__collective_sums *sums = &v->a->boards[b].work->tally.collectives;
     if (by == JM_BY_KERNEL || by == JM_BY_BOARD || by == JM_BY_REQUEST) return;
     if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
@@ -421,8 +428,8 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
 {
     jm__views *v = &rollup->views;
     const jm__attribution *a = v->a;
-    jm_by by = a->options.by;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    jm_by by = a->scope.options.by;
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         if (!a->boards[b].requested) continue;
         bool fitted = jm__board_is_fitted(a->boards[b].board);
         if (fitted) add_work(rollup, b);
@@ -446,14 +453,14 @@ jm_status jm__rollup_begin(jm__rollup *rollup, jm__tree *tree, const jm__attribu
 {
     rollup->rows = (jm__row_of){row_of, row_of_collective, rollup};
     jm__tree_init(tree);
-    if (a->options.by == JM_BY_REQUEST) JM_TRY(jm__request_rows_begin(&rollup->requests, a, err));
+    if (a->scope.options.by == JM_BY_REQUEST) JM_TRY(jm__request_rows_begin(&rollup->requests, a, err));
     return jm__views_init(&rollup->views, tree, a, err);
 }
 
 jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
 {
     jm__views *v = &rollup->views;
-    jm_by by = v->a->options.by;
+    jm_by by = v->a->scope.options.by;
     JM_TRY(jm__views_set_classes(v, err));
     if (!jm__dominant_begin(&rollup->dominant, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     if (!jm__draws_begin(v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");

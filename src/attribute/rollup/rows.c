@@ -305,7 +305,7 @@ static void sum_collectives(jm_report_totals *t, const jm__attribution *a)
     bool traced = false;
     double share;
     t->collective_s = t->collective_exposed_s = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         traced = add_collectives(t, &all, &exposed, &waiting, &a->boards[b], &a->work) || traced;
     t->collective_energy_j = all.energy_j;
     t->collective_exposed_energy_j = exposed.energy_j;
@@ -326,7 +326,7 @@ static void waits_sum(jm_report_totals *t, const jm__attribution *a)
 {
     time_energy copies = {0};
     bool traced = false;
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         traced = add_copies(&copies, &a->boards[b]) || traced;
     t->copy_s = traced ? copies.seconds : NAN;
     t->copy_energy_j = traced ? copies.energy_j : NAN;
@@ -338,14 +338,14 @@ static double covered_s(const jm__attribution *a)
 {
     int64_t longest_ns = 0;
     bool any = false;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted || part->total.source == NULL) continue;
         int64_t known_ns = jm__intervals_duration_ns(&part->time.windows);
         if (known_ns > longest_ns) longest_ns = known_ns;
         any = true;
     }
-    return (double)(any ? longest_ns : jm__intervals_duration_ns(&a->windows)) * 1e-9;
+    return (double)(any ? longest_ns : jm__intervals_duration_ns(&a->scope.windows)) * 1e-9;
 }
 
 static void sum_boards(jm_report_totals *t, const jm__attribution *a)
@@ -354,7 +354,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
     bool independent = false;
     *t = (jm_report_totals){.closure = NAN, .closure_z = NAN, .residual_w = NAN, .chi2_n = NAN};
     double square = 0, chi2 = 0, chi2_count = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
         t->simulated = t->simulated || part->board->simulated;
@@ -394,7 +394,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
 /* Idle and outside energy from the boards, the same in every view. */
 static void sum_parts(jm_report_totals *t, const jm__attribution *a)
 {
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
         t->unrecorded_energy_j += part->unrecorded_total.energy_j;
@@ -431,15 +431,15 @@ static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_pa
 /* Joules of the steady steps: by the fit, or by the counter for boards without one. */
 static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_error *err)
 {
-    double steady = (double)(a->steps.count - a->steps.warm_up), measured_j = 0, half_j = 0;
+    double steady = (double)(a->scope.steps.count - a->scope.steps.warm_up), measured_j = 0, half_j = 0;
     size_t count = 0;
     t->steps = t->warm_up_steps = -1;
-    t->steps_found = a->steps.found;
+    t->steps_found = a->scope.steps.found;
     t->steady_step_j = t->steady_step_low_j = t->steady_step_high_j = NAN;
-    if (a->steps.count == 0) return JM_OK;
+    if (a->scope.steps.count == 0) return JM_OK;
     jm__cell *cells = calloc(a->columns + 1, sizeof *cells);
     if (cells == NULL) return jm__no_memory(err, "jm__totals_sum");
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
         if (part->work->columns.count > 0) {
@@ -453,8 +453,8 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
     }
     jm__energy energy = jm__energy_of(a, cells, count);
     free(cells);
-    t->steps = a->steps.count;
-    t->warm_up_steps = a->steps.warm_up;
+    t->steps = a->scope.steps.count;
+    t->warm_up_steps = a->scope.steps.warm_up;
     if (!energy.known) return JM_OK;
     t->steady_step_j = (energy.energy_j + measured_j) / steady;
     half_j = hypot(half_j, energy.half_j) / steady;
@@ -466,25 +466,26 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
 /* Time and energy caused by tracing. */
 static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
 {
-    const jm__strata *strata = &a->strata;
+    const jm__strata *strata = &a->scope.strata;
     t->traced_steps = t->unmatched_steps = -1;
     t->tracing_slow_down = t->tracing_s = t->tracing_energy_j = NAN;
     if (strata->step_intervals.count == 0) return;
     t->traced_steps = 0;
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        const jm__process *process = &a->dataset->processes[step_interval->process];
-        bool requested = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
+        const jm__process *process = &a->scope.dataset->processes[step_interval->process];
+        bool requested =
+            jm__dataset_process_has_pid(a->scope.dataset, process->id, a->scope.options.process_id);
         bool is_step = jm__marked_is_step(
-            &a->marked, &a->dataset->spans[step_interval->span]); /* or a phase without any */
+            &a->scope.marked, &a->scope.dataset->spans[step_interval->span]); /* or a phase without any */
         t->traced_steps += requested && is_step && step_interval->traced &&
-                           jm__intervals_contain(&a->windows, step_interval->start_ns);
+                           jm__intervals_contain(&a->scope.windows, step_interval->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;
     t->tracing_slow_down = strata->slow_down;
     if (isnan(strata->slow_down)) return;
     t->tracing_s = t->tracing_energy_j = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
         for (size_t s = 0; s < JM_IDLE_STATES; s++) {
@@ -617,7 +618,7 @@ static void add_up(reconciliation *s)
 /* Of a second of each column with the sum over the phase. */
 static void find_covariance(reconciliation *s)
 {
-    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+    for (size_t b = 0; b < s->a->scope.dataset->board_count; b++) {
         const jm__fit *fit = &s->a->boards[b].fit;
         size_t first = s->a->boards[b].first_column;
         if (!s->a->boards[b].requested || fit->covariance == NULL) continue;
@@ -644,7 +645,7 @@ static void find_members(reconciliation *s)
 
 static void find_max_powers(reconciliation *s)
 {
-    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+    for (size_t b = 0; b < s->a->scope.dataset->board_count; b++) {
         const jm__fit *fit = &s->a->boards[b].fit;
         for (size_t k = 0; k < fit->columns; k++)
             s->max_w[s->a->boards[b].first_column + k] =
@@ -709,7 +710,7 @@ static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__boa
     char text[256];
     size_t used = 0;
     text[0] = '\0';
-    for (size_t b = 0; b < a->dataset->board_count && b < 63 && used + 16 < sizeof text; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count && b < 63 && used + 16 < sizeof text; b++) {
         if (!(boards & jm__board_bit(b))) continue;
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used > 0 ? "," : "",
                                  jm__attribution_index(a, b));
@@ -731,7 +732,7 @@ typedef struct row_maker {
 bool jm__is_unknown(const jm__attribution *a, int64_t from_ns, int64_t to_ns)
 {
     bool unknown = false;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || !jm__board_is_fitted(part->board)) continue;
         int64_t unknown_ns = jm__intervals_overlap_ns(&part->time.lost, from_ns, to_ns) +
@@ -829,9 +830,9 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     double parts_j = 0, variance = 0;
     for (size_t i = 0; i < rows->count; i++)
         parts_j += rows->items[i].energy_self_j;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->requested || a->options.by == JM_BY_BOARD) continue;
+        if (!part->requested || a->scope.options.by == JM_BY_BOARD) continue;
         if (part->total.source != NULL) variance += part->fit.rest_variance;
     }
     t->unresolved_energy_j = t->total_energy_j - parts_j;
@@ -858,7 +859,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm
     JM_TRY(subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
     JM_TRY(reconcile_phases(m->sub, m->tree, m->a, err));
     if (!jm__draws_u_j(&m->extrapolated_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
-    JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
+    JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->scope.options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
     for (size_t i = 0; i < m->tree->nodes.count; i++) {
         size_t node = m->order.nodes[i];

@@ -85,7 +85,7 @@ static void find_factors(row_set *sum, const jm__sums *s)
 
 static void find_off(row_set *sum, const jm__sums *s)
 {
-    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+    for (size_t b = 0; b < s->a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
         for (size_t k = 0; part->fit.class_variance != NULL && k < part->fit.columns; k++) {
             double all_s = part->fit.class_variance[k].seconds;
@@ -165,9 +165,9 @@ static jm_status add_unresolved(row_set *sum, const jm__sums *s, jm_error *err)
         add_up(&rest, s);
         sum->energy_j = s->totals->total_energy_j - rest.energy_j;
     }
-    for (size_t b = 0; status == JM_OK && b < s->a->dataset->board_count; b++) {
+    for (size_t b = 0; status == JM_OK && b < s->a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
-        if (part->work->columns.count == 0 || s->a->options.by == JM_BY_BOARD) continue;
+        if (part->work->columns.count == 0 || s->a->scope.options.by == JM_BY_BOARD) continue;
         bool of_rows = part->fit.held || part->fit.own;
         sum->variance += of_rows ? part->fit.rest_variance : pow(part->total.u_j, 2);
         if (of_rows) continue;
@@ -194,7 +194,7 @@ static jm_status group_covariance(const row_set *left, const row_set *right, con
     double *sums_s[] = {calloc(cells + 1, sizeof(double)), calloc(cells + 1, sizeof(double))};
     double *square = calloc(s->a->columns + 1, sizeof *square); /* (u x)^2 */
     bool fine = sums_s[0] != NULL && sums_s[1] != NULL && square != NULL;
-    for (size_t b = 0; fine && b < s->a->dataset->board_count; b++) {
+    for (size_t b = 0; fine && b < s->a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
         for (size_t k = 0; part->fit.class_variance != NULL && k < part->fit.columns; k++)
             square[part->first_column + k] = pow(part->fit.discrepancy * part->fit.power_w[k], 2);
@@ -221,7 +221,7 @@ static jm_status fit_covariance(const row_set *left, const row_set *right, const
                                 const jm__sums *s, double *out_j2, jm_error *err)
 {
     double sum_j2 = 0;
-    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+    for (size_t b = 0; b < s->a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
         size_t first = part->first_column;
         if (part->work->columns.count == 0) continue;
@@ -389,7 +389,7 @@ jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_err
     t->requests = t->prefill_tokens = t->decode_tokens = -1;
     t->request_median_j = t->request_p95_j = NAN;
     jm_status status = JM_OK;
-    if (s->a->options.by == JM_BY_REQUEST) {
+    if (s->a->scope.options.by == JM_BY_REQUEST) {
         size_t *numbers = calloc(s->rows->count + 1, sizeof *numbers);
         double *energies_j = calloc(s->rows->count + 1, sizeof *energies_j);
         if (numbers != NULL && energies_j != NULL) {
@@ -444,7 +444,7 @@ static jm_status find_board(jm__board_part *part, const jm__tree *tree, jm_error
 
 jm_status jm__class_variance_find(jm__attribution *a, const jm__tree *tree, jm_error *err)
 {
-    for (size_t b = 0; b < a->dataset->board_count; b++)
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].fit.fitted) JM_TRY(find_board(&a->boards[b], tree, err));
     return JM_OK;
 }

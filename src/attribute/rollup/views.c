@@ -13,13 +13,13 @@
 
 static const jm__span *span_of(const jm__views *v, size_t section)
 {
-    return &v->a->dataset->spans[jm__section_span(&v->a->spans, section)];
+    return &v->a->scope.dataset->spans[jm__section_span(&v->a->scope.spans, section)];
 }
 
 static const char *name_of(const jm__views *v, size_t span)
 {
-    const char *name = jm__dataset_text(v->a->dataset, span_of(v, span)->name_id);
-    if (name[0] == '\0') name = jm__dataset_text(v->a->dataset, span_of(v, span)->type_id);
+    const char *name = jm__dataset_text(v->a->scope.dataset, span_of(v, span)->name_id);
+    if (name[0] == '\0') name = jm__dataset_text(v->a->scope.dataset, span_of(v, span)->type_id);
     return name[0] != '\0' ? name : "(unnamed)";
 }
 
@@ -55,8 +55,8 @@ static bool *forward_names(const jm__dataset *d)
  * kernel, of backward. */
 static bool find_roots(jm__views *v)
 {
-    const jm__dataset *d = v->a->dataset;
-    size_t *top_of = jm__section_owners(&v->a->spans, outermost_layer);
+    const jm__dataset *d = v->a->scope.dataset;
+    size_t *top_of = jm__section_owners(&v->a->scope.spans, outermost_layer);
     bool *forward = forward_names(d);
     bool fine = top_of != NULL && forward != NULL;
     for (size_t i = 0; fine && i < d->span_count; i++) {
@@ -101,7 +101,7 @@ static size_t layer_row(jm__views *v, size_t span)
 {
     const jm__span *row = span_of(v, span);
     size_t root = JM__NO_NODE;
-    bool known = row->name_id > 0 && (size_t)row->name_id < v->a->dataset->name_count;
+    bool known = row->name_id > 0 && (size_t)row->name_id < v->a->scope.dataset->name_count;
     if (!known) return layer_chain(v, name_of(v, span), root);
     if (v->of_name[row->name_id] != 0) return v->of_name[row->name_id] - 1;
     if (v->root_of[row->name_id] != 0)
@@ -109,7 +109,8 @@ static size_t layer_row(jm__views *v, size_t span)
     size_t node = layer_chain(v, name_of(v, span), root);
     if (node != JM__NO_NODE) {
         v->of_name[row->name_id] = node + 1;
-        if (row->type_id > 0) v->tree->nodes.items[node].type = jm__dataset_text(v->a->dataset, row->type_id);
+        if (row->type_id > 0)
+            v->tree->nodes.items[node].type = jm__dataset_text(v->a->scope.dataset, row->type_id);
     }
     return node;
 }
@@ -195,7 +196,7 @@ size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const 
 /* The range or pass that encloses an NVTX range; JM__NO_SPAN: none. */
 static size_t enclosing_range(const jm__views *v, size_t section)
 {
-    size_t outer = jm__section_parent(&v->a->spans, section);
+    size_t outer = jm__section_parent(&v->a->scope.spans, section);
     bool inside = outer != JM__NO_SPAN && !jm__span_kind_is_container(span_of(v, outer)->kind);
     return inside ? outer : JM__NO_SPAN;
 }
@@ -255,7 +256,7 @@ size_t jm__view_type_node(jm__views *v, size_t section)
     const jm__span *row = span_of(v, owner);
     const char *text = has_own_row(row) ? name_of(v, owner) : NULL;
     if (has_type(row)) {
-        text = jm__dataset_text(v->a->dataset, row->type_id);
+        text = jm__dataset_text(v->a->scope.dataset, row->type_id);
         if (text[0] == '\0') text = "(no type)";
     }
     if (text == NULL) return no_layer_row(v, owner);
@@ -269,7 +270,7 @@ static bool push_until_known(jm__views *v, size_t section, size_t *known)
 {
     *known = JM__NO_SPAN;
     v->chain.count = 0;
-    for (size_t s = section; s != JM__NO_SPAN; s = jm__section_parent(&v->a->spans, s)) {
+    for (size_t s = section; s != JM__NO_SPAN; s = jm__section_parent(&v->a->scope.spans, s)) {
         if (v->container_of[s] != 0) {
             *known = s;
             return true;
@@ -331,7 +332,7 @@ static bool is_in_row_of(const jm__views *v, size_t node, row_name name)
 /* Whether it was called by a container of its own name: then it gets a row inside that one's. */
 static bool is_call_of_same_name(const jm__views *v, size_t section, row_name name)
 {
-    const jm__span_index *spans = &v->a->spans;
+    const jm__span_index *spans = &v->a->scope.spans;
     const jm__span *inner = span_of(v, section);
     size_t last = v->detached_of[section];
     while (section != last) {
@@ -402,7 +403,7 @@ size_t jm__view_extrapolated_node(jm__views *v, size_t node, size_t step)
     static const char none[] = " (no layer)";
     const char *name = v->tree->nodes.items[node].name, *kind = v->tree->nodes.items[node].kind;
     size_t length = strlen(name);
-    if (v->a->options.by == JM_BY_PHASE)
+    if (v->a->scope.options.by == JM_BY_PHASE)
         return jm__view_node_under(v, jm__view_container_node(v, step), name, kind);
     bool layerless = length >= sizeof none && strcmp(name + length + 1 - sizeof none, none) == 0;
     return layerless && v->owner_of != NULL ? no_layer_row(v, v->owner_of[step]) : node;
@@ -411,7 +412,7 @@ size_t jm__view_extrapolated_node(jm__views *v, size_t node, size_t step)
 /* One row per occurrence, inside the row of the first enclosing span that lasts as long. */
 size_t jm__view_span_node(jm__views *v, size_t section)
 {
-    const jm__span_index *spans = &v->a->spans;
+    const jm__span_index *spans = &v->a->scope.spans;
     size_t node = JM__NO_NODE;
     v->chain.count = 0;
     for (size_t s = jm__section_span(spans, section); s != JM__NO_SPAN; s = jm__span_enclosing(spans, s, s)) {
@@ -437,7 +438,7 @@ size_t jm__view_span_node(jm__views *v, size_t section)
 /* The rows above a span's row are of enclosing spans, in order: those that last as long as it does. */
 size_t jm__view_next_overlapping(const jm__views *v, size_t section, size_t *up)
 {
-    const jm__span_index *spans = &v->a->spans;
+    const jm__span_index *spans = &v->a->scope.spans;
     for (section = jm__section_parent(spans, section); section != JM__NO_SPAN;
          section = jm__section_parent(spans, section)) {
         if (*up == JM__NO_NODE) return section;
@@ -571,8 +572,8 @@ static jm__section_owner *choice_of(jm_by by)
 
 jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a, jm_error *err)
 {
-    const jm__dataset *d = a->dataset;
-    size_t sections = jm__section_count(&a->spans);
+    const jm__dataset *d = a->scope.dataset;
+    size_t sections = jm__section_count(&a->scope.spans);
     *v = (jm__views){.a = a,
                      .tree = tree,
                      .rows = {.key_size = sizeof(row_key)},
@@ -585,11 +586,11 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
     v->overlap_of = calloc(sections + 1, sizeof *v->overlap_of);
     bool fine = v->of_span != NULL && v->overlap_of != NULL && v->container_of != NULL &&
                 v->of_name != NULL && v->root_of != NULL;
-    jm__section_owner *choice = choice_of(a->options.by);
-    if (fine && choice != NULL) fine = (v->owner_of = jm__section_owners(&a->spans, choice)) != NULL;
-    if (fine && a->options.by == JM_BY_PHASE)
-        fine = (v->detached_of = jm__section_owners(&a->spans, find_detached)) != NULL;
-    if (fine && a->options.by == JM_BY_LAYER) fine = find_roots(v);
+    jm__section_owner *choice = choice_of(a->scope.options.by);
+    if (fine && choice != NULL) fine = (v->owner_of = jm__section_owners(&a->scope.spans, choice)) != NULL;
+    if (fine && a->scope.options.by == JM_BY_PHASE)
+        fine = (v->detached_of = jm__section_owners(&a->scope.spans, find_detached)) != NULL;
+    if (fine && a->scope.options.by == JM_BY_LAYER) fine = find_roots(v);
     return fine ? JM_OK : jm__no_memory(err, "jm__views_init");
 }
 
@@ -632,8 +633,8 @@ bool jm__view_is_wait(const jm__views *v, size_t node)
 
 static size_t innermost_container(const jm__views *v, size_t section)
 {
-    const jm__span_index *spans = &v->a->spans;
-    const jm__span *all = v->a->dataset->spans;
+    const jm__span_index *spans = &v->a->scope.spans;
+    const jm__span *all = v->a->scope.dataset->spans;
     size_t s = section;
     while (s != JM__NO_SPAN && !jm__span_kind_is_container(all[jm__section_span(spans, s)].kind))
         s = jm__section_parent(spans, s);
@@ -682,7 +683,9 @@ static bool several_waited(const jm__views *v, uint32_t collective)
     for (size_t i = 0; i < ranks->waits.count; i++) {
         const jm__collective_wait *wait = &ranks->waits.items[i];
         if (items[wait->collective].alias_of != items[collective].alias_of || !(wait->wait_s > 0)) continue;
-        if (!jm__dataset_process_has_pid(v->a->dataset, wait->process_id, v->a->options.process_id)) continue;
+        if (!jm__dataset_process_has_pid(v->a->scope.dataset, wait->process_id,
+                                         v->a->scope.options.process_id))
+            continue;
         if (first == NULL) first = wait;
         if (wait->process_id != first->process_id || wait->board != first->board) return true;
     }
@@ -692,7 +695,7 @@ static bool several_waited(const jm__views *v, uint32_t collective)
 /* "rank 1 (GPU 1)" */
 static size_t rank_node(jm__views *v, size_t waiting, int64_t process_id, size_t board)
 {
-    const jm__process *process = jm__dataset_process(v->a->dataset, process_id);
+    const jm__process *process = jm__dataset_process(v->a->scope.dataset, process_id);
     int gpu = jm__attribution_index(v->a, board);
     const char *name = process != NULL && process->rank >= 0
                            ? jm__tree_text(v->tree, "rank %" PRId64 " (GPU %d)", process->rank, gpu)
@@ -727,7 +730,7 @@ static size_t rank_row(jm__views *v, int64_t process_id, uint32_t collective, si
 size_t jm__view_collective_node(jm__views *v, size_t section, int64_t process_id, uint32_t collective,
                                 size_t waits_on)
 {
-    jm_by by = v->a->options.by;
+    jm_by by = v->a->scope.options.by;
     const jm__collective *c = canonical_collective(v, collective);
     if (by != JM_BY_SPAN && by != JM_BY_PHASE) return rank_row(v, process_id, collective, waits_on);
     size_t container = innermost_container(v, section);
@@ -748,7 +751,7 @@ static bool has_container_around(const jm__span_index *spans, size_t section)
 static bool measure_phase(const jm__attribution *a, jm__node *node, const jm__intervals *windows)
 {
     double sum_j = 0, variance = 0, sum_s = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || !jm__board_is_fitted(part->board)) continue;
         jm__intervals known = {0};
@@ -785,8 +788,8 @@ static void add_measured_parts(jm__tree *tree)
 
 bool jm__measured_phases(jm__views *v)
 {
-    const jm__span_index *spans = &v->a->spans;
-    if (v->a->options.process_id != 0 || v->tree->failed) return true; /* sensors see all processes */
+    const jm__span_index *spans = &v->a->scope.spans;
+    if (v->a->scope.options.process_id != 0 || v->tree->failed) return true; /* sensors see all processes */
     size_t count = v->tree->nodes.count;
     jm__intervals *of_node = calloc(count + 1, sizeof *of_node), all = {0};
     int64_t sum_ns = 0;
@@ -795,7 +798,7 @@ bool jm__measured_phases(jm__views *v)
         if (kind_of(spans, s) != JM_SPAN_PHASE || has_container_around(spans, s)) continue;
         size_t node = jm__view_container_node(v, s);
         if (node >= count) continue; /* not in the report's time */
-        fine = jm__intervals_add_within(&of_node[node], &v->a->windows, jm__section_start_ns(spans, s),
+        fine = jm__intervals_add_within(&of_node[node], &v->a->scope.windows, jm__section_start_ns(spans, s),
                                         jm__section_end_ns(spans, s));
     }
     for (size_t n = 0; fine && n < count; n++) {

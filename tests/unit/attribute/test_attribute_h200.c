@@ -213,9 +213,10 @@ static jm__energy part_energy(const jm__attribution *a, const char *part, double
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .phase = part};
     const jm__columns *columns = &a->work.boards[0].columns;
     jm__attribution there;
-    assert_int_equal(jm__attribution_begin(&there, a->dataset, &options, NULL), JM_OK);
-    assert_int_equal(
-        jm__work_pass(&there.work, &there.spans, &there.windows, &(jm__row_of){.of = one_row}, NULL), JM_OK);
+    assert_int_equal(jm__attribution_begin(&there, a->scope.dataset, &options, NULL), JM_OK);
+    assert_int_equal(jm__work_pass(&there.work, &there.scope.spans, &there.scope.windows,
+                                   &(jm__row_of){.of = one_row}, NULL),
+                     JM_OK);
     jm__cell *cells = calloc(columns->count, sizeof *cells);
     assert_non_null(cells);
     *busy_s = 0;

@@ -44,8 +44,9 @@ static const double cell_s[NODES][ALL_COLUMNS] = {
 static void make_assumed(made *m, double discrepancy, double known_w)
 {
     *m = (made){.dataset = {.boards = m->boards, .board_count = BOARDS}};
-    m->a = (jm__attribution){
-        .dataset = &m->dataset, .options = {.by = JM_BY_PHASE}, .boards = m->parts, .columns = ALL_COLUMNS};
+    m->a = (jm__attribution){.scope = {.dataset = &m->dataset, .options = {.by = JM_BY_PHASE}},
+                             .boards = m->parts,
+                             .columns = ALL_COLUMNS};
     for (size_t b = 0; b < BOARDS; b++) {
         double l[COLUMNS * COLUMNS] = {0}, turned[COLUMNS * COLUMNS];
         jm__board_part *part = &m->parts[b];

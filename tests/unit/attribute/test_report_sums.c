@@ -327,7 +327,7 @@ static void add_one_column(one_column *c, jm_provenance from, double u_before_w,
     const jm__prior *all = &prior;
     jm__fit *fit = &c->parts[b].fit;
     c->work.columns.count = 1;
-    c->a = (jm__attribution){.dataset = &c->dataset, .boards = c->parts, .columns = b + 1};
+    c->a = (jm__attribution){.scope.dataset = &c->dataset, .boards = c->parts, .columns = b + 1};
     c->parts[b] = (jm__board_part){.requested = true, .work = &c->work, .first_column = b};
     c->power_w[b] = 100;
     c->variance[b] = variance_after;

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 static const jm__dataset nothing = {0};
-static const jm__attribution no_boards = {.dataset = &nothing, .options = {.by = JM_BY_LAYER}, .columns = 8};
+static const jm__attribution no_boards = {.scope = {.dataset = &nothing, .options = {.by = JM_BY_LAYER}},
+                                          .columns = 8};
 
 static void check_near(double is, double expected)
 {
