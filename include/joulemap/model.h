@@ -65,8 +65,8 @@ typedef struct jm_learnt_response {
  * rests for random times, with no counters and no rights. It is put into the model at options->path, or the
  * board's own, and all else in there stays; a file that is no model is an error. Later reports of the board,
  * with the same driver, take it in place of the sensor's profile. options->phase NULL: the whole recording;
- * options->board_id 0: the first GPU with a power sensor. NOT_FOUND: no such phase, board or sensor;
- * BAD_DATA: its readings do not tell the response better than the profile. `learnt` may be NULL. */
+ * options->board_id 0: the first GPU with a power sensor. NOT_FOUND: no such phase, board or
+ * sensor, or its readings do not tell the response better than the profile. `learnt` may be NULL. */
 JM_API jm_status jm_response_learn(jm_recording *recording, const jm_learn_options *options,
                                    jm_learnt_response *learnt, jm_error *err);
 

@@ -258,7 +258,7 @@ static int record_and_learn(const cli_args *args, const suite_run *suite, const 
     /* The suite of a simulated board has no square wave. */
     if (code == 0 && !suite->response && suite->sim == NULL) {
         code = learn(args, path, RESPONSE, suite->board, true);
-        if (code == jm_status_exit_code(JM_BAD_DATA)) {
+        if (code == jm_status_exit_code(JM_NOT_FOUND)) {
             cli_message(args, "the model is complete; the sensor's response stays that of its profile");
             code = 0;
         }

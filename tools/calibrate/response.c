@@ -125,9 +125,9 @@ static jm_status learn(jm_learnt_response *learnt, const jm__attribution *a, con
     if (part == NULL)
         return jm__fail(err, JM_NOT_FOUND, 0, call, "no GPU in the recording has a power sensor");
     if (!part->fit.fitted || !part->calibration.taught) {
-        jm__fail(err, JM_BAD_DATA, 0, call, "the readings of %s do not show its lag",
+        jm__fail(err, JM_NOT_FOUND, 0, call, "the readings of %s do not show its lag",
                  part->readings.sensor->name);
-        return jm__hint(err, JM_BAD_DATA,
+        return jm__hint(err, JM_NOT_FOUND,
                         "record a kernel that runs and rests for random times, and nothing else on the GPU");
     }
     take(learnt, part);

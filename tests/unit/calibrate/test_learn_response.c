@@ -196,7 +196,7 @@ static void test_steady_work_tells_no_response(void **state)
         syn_kernel(s, 1, 0, phase, now, now + MS);
     measure(s, end_ns);
     const jm_learn_options options = {.size = sizeof options, .phase = "response", .path = model_path};
-    assert_int_equal(jm__response_learn(&s->dataset, &options, &learnt, &err), JM_BAD_DATA);
+    assert_int_equal(jm__response_learn(&s->dataset, &options, &learnt, &err), JM_NOT_FOUND);
     assert_non_null(strstr(err.text, "do not show its lag"));
     assert_int_equal(access(model_path, F_OK), -1);
     syn_free(s);
