@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "good_recording.h"
 
+#include "base/clock.h"
 #include "format/dataset.h"
 #include <joulemap/report.h>
 #include <joulemap/timeline.h>
@@ -104,7 +105,7 @@ static void check(const jm__dataset *set)
         FUZZ_PROMISE(i == 0 || reading[-1].t_ns <= reading->t_ns);
         FUZZ_PROMISE(reading->sensor_id >= 1 && reading->sensor_id <= (int64_t)set->sensor_count);
         FUZZ_PROMISE(isfinite(reading->value));
-        FUZZ_PROMISE(reading->t_ns >= 0 && reading->t_ns <= INT64_MAX / 2);
+        FUZZ_PROMISE(reading->t_ns == jm__time_bounded(reading->t_ns));
     }
     for (size_t i = 0; i < set->span_count; i++) {
         const jm__span *span = &set->spans[i];
