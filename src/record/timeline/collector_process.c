@@ -270,7 +270,7 @@ static const char *take_once_text(jm__collector *collector, collector_names *nam
 
 static void forget_name(collector_names *names, uint32_t number)
 {
-    if (number >= names->names.count || names->names.items[number].row_id > 0) return;
+    if (number >= names->names.count) return;
     free(names->names.items[number].text);
     names->names.items[number].text = NULL;
 }
