@@ -2,6 +2,7 @@
 #include "attribute/fit/board_readings.h"
 
 #include "attribute/input/ring_grid.h"
+#include "attribute/work/work.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "format/rows/sensor_role.h"
@@ -58,7 +59,7 @@ static jm_status make_room(jm__board_readings *r, const size_t *counts, jm_error
 /* A meter outside or a CPU may well read nothing. */
 static bool is_power(const jm_board *board, double value)
 {
-    if (jm_board_kind_of(board) != JM_BOARD_GPU) return isfinite(value);
+    if (!jm__board_is_fitted(board)) return isfinite(value);
     return value >= JM_BOARD_LEAST_W && value <= JM_BOARD_MOST_W;
 }
 

@@ -163,13 +163,14 @@ jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr,
     return JM_OK;
 }
 
-static void add_reading(jm__moments *m, const double *row, double value, const double *centre, size_t n)
+double jm__moments_add(jm__moments *m, const double *row, double value, const double *centre, size_t n)
 {
     if (centre != NULL) value -= jm__matrix_dot(row, centre, n);
     m->square += value * value;
     jm__matrix_add_square(m->information, row, n);
     for (size_t k = 0; k < n; k++)
         m->moment[k] += row[k] * value;
+    return value;
 }
 
 /* Of the next reading, as this response has it; INT64_MAX: there is none. */
@@ -195,7 +196,7 @@ void jm__pass_moments(const jm__pass *pass, const double *centre, jm__moments *o
         for (size_t i = 1; i < count; i++)
             if (at_ns[i] < at_ns[m]) m = i;
         row_at(pass, at_ns[m], row);
-        add_reading(&of[m], row, pass->readings[at[m]++].value, centre, n);
+        jm__moments_add(&of[m], row, pass->readings[at[m]++].value, centre, n);
         at_ns[m] = next_ns(pass, &of[m], at[m]);
     }
 }

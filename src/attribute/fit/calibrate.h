@@ -58,6 +58,9 @@ typedef struct jm__moments {
     double square;                /* of y - A centre */
 } jm__moments;
 
+/* Adds a reading of n columns; returns it, centred. */
+double jm__moments_add(jm__moments *moments, const double *row, double value, const double *centre, size_t n);
+
 enum { JM_MOMENTS_MOST = 64 };
 
 /* Fills in the moments of `count` responses of one width, at most JM_MOMENTS_MOST, in one pass over time.

@@ -165,9 +165,10 @@ static jm_status find_seen(jm__discrepancy_seen *seen, const search *s, const jm
 /* A choice: enough to see what changes along the run, each long enough to know its kinds of work. */
 enum { SECTIONS = 8 };
 
-/* Of one: A'A, A'y, sums of rows and of readings; y centred on what was assumed. */
+/* Of one: its moments, centred on what was assumed, and sums of rows and of readings. */
 typedef struct section {
-    double *information, *moment, *row;
+    jm__moments of;
+    double *row;
     double sum, readings;
 } section;
 
@@ -179,13 +180,9 @@ static void add_sections(section *sections, const search *s, double *row)
     for (size_t i = 0; i < s->part.count; i++) {
         section *here = &sections[i * SECTIONS / s->part.count];
         jm__pass_row(&s->part, i, row);
-        double value = s->part.readings[i].value - jm__matrix_dot(row, assumed, n);
-        jm__matrix_add_square(here->information, row, n);
-        for (size_t k = 0; k < n; k++) {
-            here->moment[k] += value * row[k];
+        here->sum += jm__moments_add(&here->of, row, s->part.readings[i].value, assumed, n);
+        for (size_t k = 0; k < n; k++)
             here->row[k] += row[k];
-        }
-        here->sum += value;
         here->readings++;
     }
 }
@@ -199,10 +196,10 @@ static double missed(double *weight, const section *left_out, const section *all
     double noise = pow(s->first.noise_w, 2), *moment = factor + n * n, *mean = moment + n;
     *weight = 0;
     for (size_t i = 0; i < n * n; i++)
-        factor[i] =
-            all->information[i] - left_out->information[i] + noise * s->input->joint_prior->information[i];
+        factor[i] = all->of.information[i] - left_out->of.information[i] +
+                    noise * s->input->joint_prior->information[i];
     for (size_t k = 0; k < n; k++) {
-        moment[k] = all->moment[k] - left_out->moment[k];
+        moment[k] = all->of.moment[k] - left_out->of.moment[k];
         mean[k] = left_out->row[k] / left_out->readings;
     }
     if (!jm__matrix_factor(factor, n)) return 0; /* rounding */
@@ -224,14 +221,14 @@ static jm_status predict_sections(jm__fit_interval *out, const search *s, jm_err
     double square = 0, weights = 0, *room = calloc((SECTIONS + 2) * size, sizeof *room);
     if (room == NULL) return jm__no_memory(err, "jm__fit_interval_weigh");
     for (size_t i = 0; i <= SECTIONS; i++) {
-        sections[i].information = room + i * size;
-        sections[i].moment = sections[i].information + n * n;
-        sections[i].row = sections[i].moment + n;
+        sections[i].of.information = room + i * size;
+        sections[i].of.moment = sections[i].of.information + n * n;
+        sections[i].row = sections[i].of.moment + n;
     }
     double *factor = room + (SECTIONS + 1) * size;
     add_sections(sections, s, factor);
     for (size_t i = 0; i < SECTIONS * size; i++)
-        all->information[i % size] += room[i];
+        all->of.information[i % size] += room[i];
     for (size_t i = 0; i < SECTIONS; i++) {
         double weight, off_w = missed(&weight, &sections[i], all, s, factor);
         weights += weight;

@@ -11,7 +11,7 @@ typedef struct jm__board_known {
                                     are not those of the recording */
     char model_fault[256];       /* why its own could not be read; "": it could, or there is none */
     jm__model_response response; /* of a sensor of this very board, with its driver; no sensor: not known */
-    size_t counter_windows;      /* of counters, that told of powers */
+    size_t counter_windows;      /* of counters, from which powers follow */
     bool idle_known;             /* the model tells what gaps draw: */
     jm__idle_known idle;
     jm__prior_lines assumed; /* of the file of priors */
@@ -28,8 +28,8 @@ jm_status jm__known_model(jm__board_known *known, const jm__dataset *dataset, co
 void jm__known_ready(jm__board_known *known, const jm__board_work *work, const jm__sampler_draw *sampler,
                      const jm__dataset *dataset, const char *queried);
 
-/* The prior about the columns as they are now, of which `expected` tells the families; no rows if nothing is
- * told of them. */
+/* The prior about the columns as they are now, of which `expected` has the families; no rows if nothing is
+ * known of them. */
 jm_status jm__known_counters(jm__prior *prior, jm__board_known *known, const jm__dataset *dataset,
                              const jm_board *board, jm__board_work *work, const jm__expectation *expected,
                              jm_error *err);

@@ -35,7 +35,7 @@ typedef struct jm__board_time {
     jm__intervals learn;           /* the run, less that: what powers are learnt from */
     jm__intervals windows;         /* of the report, less that */
     jm__intervals steady;          /* those of them in which steps are steady */
-    jm__intervals traced;          /* those of the report less what is told by steps (work/strata.h) */
+    jm__intervals traced;          /* those of the report less what traced steps stand for (strata.h) */
     jm__intervals unrecorded;      /* taken out of `traced`: work of which nothing is recorded */
     jm__intervals unknown;         /* nobody recorded what ran then: outside of `learn` */
     const jm__intervals *sampled;  /* hardware counters were sampled; NULL: never */
