@@ -45,8 +45,14 @@ void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, con
     snprintf(sensor->row.source, sizeof sensor->row.source, "%.95s", source);
 }
 
-bool jm__device_read_line(const char *path, char *line, size_t size)
+bool jm__device_read_line(char *line, size_t size, const char *format, ...)
 {
+    char path[512];
+    va_list args;
+    va_start(args, format);
+    int path_length = vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    if (path_length < 0 || (size_t)path_length >= sizeof path) return false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     ssize_t length = read(fd, line, size - 1);

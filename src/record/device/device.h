@@ -47,8 +47,10 @@ void jm__finding_add_absent(jm__findings *findings, const char *board, const cha
 /* A sensor of this role; by default it works and gives one value per read. */
 void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, const char *source);
 
-/* Reads the first line of a small file of sysfs, without its line end; false if it cannot be read. */
-bool jm__device_read_line(const char *path, char *line, size_t size);
+/* Reads the first line of a small file of sysfs, without its line end; false if it cannot be read. The format
+ * gives its path. */
+bool jm__device_read_line(char *line, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 typedef struct jm__sample {
     int64_t t_ns; /* buffered: CLOCK_REALTIME; else CLOCK_MONOTONIC, the middle of the call */
@@ -64,8 +66,10 @@ typedef struct jm__backend {
     const char *name;
     /* Fails only if memory is out: missing hardware is a finding, with no boards. */
     jm_status (*open)(void **state, const jm__device_options *options, jm__findings *findings, jm_error *err);
-    size_t (*boards)(void *state, jm_board *boards, size_t capacity);
-    size_t (*sensors)(void *state, size_t board, jm__device_sensor *sensors, size_t capacity);
+    /* Fills the blank row of a board; false: there are not so many. */
+    bool (*board)(void *state, size_t board, jm_board *row);
+    /* At most JM_DEVICE_SENSORS_MAX; returns their number. */
+    size_t (*sensors)(void *state, size_t board, jm__device_sensor *sensors);
     /* One sample, or everything in the buffer of a buffered sensor, oldest first (a part of it costs as
      * much). DEVICE_LOST: the board is gone; each later read looks for it again. */
     jm_status (*read)(void *state, size_t board, size_t sensor, jm__samples *out, jm_error *err);

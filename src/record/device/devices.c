@@ -49,25 +49,21 @@ static void note_missing_sensors(jm__devices *devices, const board_entry *board)
     }
 }
 
-static jm_status add_boards(jm__devices *devices, size_t backend, jm_error *err)
+static void add_boards(jm__devices *devices, size_t backend)
 {
     const jm__backend *table = backends[backend];
     void *state = devices->states[backend];
-    jm_board *rows = calloc(JM_DEVICE_BOARDS_MAX, sizeof *rows);
-    if (rows == NULL) return jm__no_memory(err, "calloc");
-    size_t room = JM_DEVICE_BOARDS_MAX - devices->board_count;
-    size_t count = table->boards(state, rows, room);
-    for (size_t number = 0; number < count; number++) {
-        board_entry *board = &devices->boards[devices->board_count++];
-        board->row = rows[number];
+    for (size_t number = 0; devices->board_count < JM_DEVICE_BOARDS_MAX; number++) {
+        board_entry *board = &devices->boards[devices->board_count];
+        board->row = jm__board_blank;
+        if (!table->board(state, number, &board->row)) return;
+        devices->board_count++;
         board->backend = backend;
         board->number = number;
         snprintf(board->row.backend, sizeof board->row.backend, "%s", table->name);
-        board->sensor_count = table->sensors(state, number, board->sensors, JM_DEVICE_SENSORS_MAX);
+        board->sensor_count = table->sensors(state, number, board->sensors);
         note_missing_sensors(devices, board);
     }
-    free(rows);
-    return JM_OK;
 }
 
 jm_status jm__devices_open(jm__devices **out, const jm__device_options *options, jm_error *err)
@@ -81,7 +77,7 @@ jm_status jm__devices_open(jm__devices **out, const jm__device_options *options,
     for (size_t i = 0; i < BACKEND_COUNT && status == JM_OK; i++) {
         if (kinds[i] == JM_BOARD_CPU && options->no_cpu) continue;
         status = backends[i]->open(&devices->states[i], options, &devices->findings, err);
-        if (status == JM_OK && devices->states[i] != NULL) status = add_boards(devices, i, err);
+        if (status == JM_OK && devices->states[i] != NULL) add_boards(devices, i);
     }
     if (status != JM_OK)
         jm__devices_close(devices);

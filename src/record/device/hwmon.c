@@ -63,13 +63,13 @@ static void add_meter(hwmon_state *state, const char *folder, int *denied)
     char path[256], line[JM_BOARD_TEXT];
     meter *m = &state->meters[state->count];
     *m = (meter){.fd = -1, .window_ns = JM_NS_PER_S};
-    snprintf(path, sizeof path, "%.220s/power1_oem_info", folder);
-    if (!jm__device_read_line(path, m->label, sizeof m->label) || !parse_label(m)) return;
-    snprintf(path, sizeof path, "%.220s/power1_average_interval", folder);
-    if (jm__device_read_line(path, line, sizeof line) && strtol(line, NULL, 10) > 0)
+    if (!jm__device_read_line(m->label, sizeof m->label, "%s/power1_oem_info", folder) || !parse_label(m))
+        return;
+    if (jm__device_read_line(line, sizeof line, "%s/power1_average_interval", folder) &&
+        strtol(line, NULL, 10) > 0)
         m->window_ns = strtol(line, NULL, 10) * JM_NS_PER_MS;
     snprintf(path, sizeof path, "%.220s/power1_average", folder);
-    snprintf(m->path, sizeof m->path, "%s", path);
+    memcpy(m->path, path, sizeof path);
     m->fd = open(path, O_RDONLY | O_CLOEXEC);
     *denied += m->fd < 0;
     if (m->fd < 0) snprintf(m->missing, sizeof m->missing, "%.100s: %.50s", path, strerror(errno));
@@ -85,9 +85,9 @@ static void find_meters(hwmon_state *state, const char *top, int *denied)
         size_t before = state->count;
         bool is_power_meter = false;
         for (size_t k = 0; k < 2; k++) {
-            char path[256], name[32];
-            snprintf(path, sizeof path, "%.120s/%.60s%s/name", top, entries[i]->d_name, places[k]);
-            is_power_meter = is_power_meter || (jm__device_read_line(path, name, sizeof name) &&
+            char name[32];
+            is_power_meter = is_power_meter || (jm__device_read_line(name, sizeof name, "%s/%s%s/name", top,
+                                                                     entries[i]->d_name, places[k]) &&
                                                 strcmp(name, "power_meter") == 0);
         }
         for (size_t k = 0; k < 2 && is_power_meter && state->count == before && before < METERS_MAX; k++) {
@@ -137,25 +137,21 @@ static jm_status hwmon_open(void **out, const jm__device_options *options, jm__f
     return JM_OK;
 }
 
-static size_t hwmon_boards(void *context, jm_board *boards, size_t capacity)
+static bool hwmon_board(void *context, size_t number, jm_board *row)
 {
     const hwmon_state *state = context;
-    size_t count = state->count < capacity ? state->count : capacity;
-    for (size_t i = 0; i < count; i++) {
-        boards[i] = jm__board_blank;
-        boards[i].index =
-            state->meters[i].part == PART_MODULE ? -1 : state->meters[i].socket; /* meters have no index */
-        boards[i].upstream = state->meters[i].part == PART_MODULE;
-        snprintf(boards[i].name, sizeof boards[i].name, "%s", state->meters[i].label);
-    }
-    return count;
+    const meter *m = &state->meters[number];
+    if (number >= state->count) return false;
+    row->upstream = m->part == PART_MODULE;
+    row->index = row->upstream ? -1 : m->socket; /* meters have no index */
+    snprintf(row->name, sizeof row->name, "%s", m->label);
+    return true;
 }
 
 /* NVIDIA states no accuracy: 5 % is assumed. The mean is updated once per window. */
-static size_t hwmon_sensors(void *context, size_t number, jm__device_sensor *sensors, size_t capacity)
+static size_t hwmon_sensors(void *context, size_t number, jm__device_sensor *sensors)
 {
     const meter *m = &((const hwmon_state *)context)->meters[number];
-    if (capacity == 0) return 0;
     sensors[0] = (jm__device_sensor){.row = {.name = "power_meter",
                                              .quantity = JM_QUANTITY_POWER,
                                              .response = JM_RESPONSE_BOX,
@@ -198,7 +194,7 @@ static void hwmon_close(void *context)
 
 const jm__backend jm__backend_hwmon = {.name = "hwmon",
                                        .open = hwmon_open,
-                                       .boards = hwmon_boards,
+                                       .board = hwmon_board,
                                        .sensors = hwmon_sensors,
                                        .read = hwmon_read,
                                        .close = hwmon_close};

@@ -65,13 +65,13 @@ static void function_find(void *library, const char *symbol, void *slot)
     memcpy(slot, &address, sizeof address);
 }
 
-/* dlsym, except that the simulated board may play that a symbol is missing. */
-static void *symbol_find(void *library, const char *symbol)
+/* The simulated board may play that a symbol is missing. */
+void *jm__nvml_symbol(const jm__nvml *nvml, const char *symbol)
 {
     int (*missing)(const char *) = NULL;
-    function_find(library, "jmsim_missing", &missing);
+    function_find(nvml->library, "jmsim_missing", &missing);
     if (missing != NULL && missing(symbol) != 0) return NULL;
-    return dlsym(library, symbol);
+    return dlsym(nvml->library, symbol);
 }
 
 /* Resolves all symbols; false if a required one is missing. */
@@ -79,9 +79,8 @@ static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
 {
     bool is_complete = true;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *address = symbol_find(nvml->library, symbols[i].symbol);
-        if (address == NULL && symbols[i].older[0] != '\0')
-            address = symbol_find(nvml->library, symbols[i].older);
+        void *address = jm__nvml_symbol(nvml, symbols[i].symbol);
+        if (address == NULL && symbols[i].older[0] != '\0') address = jm__nvml_symbol(nvml, symbols[i].older);
         memcpy((char *)nvml + symbols[i].offset, &address, sizeof address);
         if (address != NULL) continue;
         char subject[64];
@@ -90,7 +89,7 @@ static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
                         "not in %.150s; without it is lost: %s", nvml->path, symbols[i].lost);
         is_complete = is_complete && strcmp(symbols[i].lost, JM_NVML_EVERYTHING) != 0;
     }
-    void *address = symbol_find(nvml->library, "nvmlErrorString");
+    void *address = jm__nvml_symbol(nvml, "nvmlErrorString");
     memcpy(&nvml->error_text, &address, sizeof address);
     if (nvml->error_text == NULL) nvml->error_text = error_text_fallback;
     return is_complete;
@@ -108,14 +107,6 @@ static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__fi
         jm__finding_add(findings, "NVML (simulated): attach", false, "",
                         "the simulated GPU cannot follow %s (code %d)",
                         options->run_dir == NULL ? "a run" : options->run_dir, result);
-}
-
-/* Completes the truth file, even if somebody else still uses the library. */
-static void sim_detach(const jm__nvml *nvml)
-{
-    int (*detach)(void) = NULL;
-    function_find(nvml->library, "jmsim_detach", &detach);
-    if (detach != NULL) (void)detach();
 }
 
 /* Sets the requested profile in the environment, where the simulated board reads it. Returns the previous
@@ -192,9 +183,15 @@ static bool library_start(jm__nvml *nvml, const char *path, const jm__device_opt
     return false;
 }
 
-void *jm__nvml_symbol(const jm__nvml *nvml, const char *symbol)
+static void library_leave(jm__nvml *nvml, bool started)
 {
-    return symbol_find(nvml->library, symbol);
+    int (*detach)(void) = NULL;
+    if (nvml->library == NULL) return;
+    if (nvml->attached) function_find(nvml->library, "jmsim_detach", &detach);
+    if (detach != NULL) (void)detach(); /* completes the truth file, though others may use the library */
+    if (started) nvml->shutdown();
+    jm__library_close(nvml->library);
+    nvml->library = NULL;
 }
 
 void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings)
@@ -206,19 +203,12 @@ void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findin
     char *before = environment_set(options->sim);
     bool started = library_start(nvml, path, options, is_set(sim), findings);
     environment_restore(options->sim, before);
-    if (started || nvml->library == NULL) return;
-    if (nvml->attached) sim_detach(nvml); /* somebody else may still use the library */
-    jm__library_close(nvml->library);
-    nvml->library = NULL;
+    if (!started) library_leave(nvml, false);
 }
 
 void jm__nvml_unload(jm__nvml *nvml)
 {
-    if (nvml->library == NULL) return;
-    if (nvml->attached) sim_detach(nvml);
-    nvml->shutdown();
-    jm__library_close(nvml->library);
-    nvml->library = NULL;
+    library_leave(nvml, true);
 }
 
 jm_status jm__nvml_status(int result)
@@ -227,6 +217,7 @@ jm_status jm__nvml_status(int result)
     case JM_NVML_SUCCESS:
         return JM_OK;
     case JM_NVML_NOT_SUPPORTED:
+    case JM_NVML_NO_SYMBOL:
         return JM_NOT_SUPPORTED;
     case JM_NVML_NO_PERMISSION:
         return JM_NO_PERMISSION;
@@ -373,6 +364,8 @@ const jm__nvml_sensor jm__nvml_sensors[] = {
     {JM_SENSOR_POWER_LIMIT, "nvmlDeviceGetEnforcedPowerLimit", false, 0, limit_read},
     {0},
 };
+_Static_assert(sizeof jm__nvml_sensors / sizeof jm__nvml_sensors[0] <= JM_DEVICE_SENSORS_MAX + 1,
+               "the sensors of a board fit");
 
 /* ---- CUDA_VISIBLE_DEVICES: indices, UUIDs, unique prefixes of UUIDs, MIG instances */
 
@@ -460,7 +453,7 @@ enum { MULTIPROCESSORS_MAX = 1024 }; /* plausibility limit: the largest GPU of 2
 
 typedef struct nvml_state {
     jm__nvml nvml;
-    nvml_board *boards;
+    nvml_board boards[JM_DEVICE_BOARDS_MAX];
     size_t board_count;
     jm__samples scratch; /* for probes */
 } nvml_state;
@@ -591,8 +584,6 @@ static jm_status boards_find(nvml_state *state, jm__findings *findings, jm_error
                                count, JM_DEVICE_BOARDS_MAX);
         count = JM_DEVICE_BOARDS_MAX;
     }
-    state->boards = calloc(count == 0 ? 1 : count, sizeof *state->boards);
-    if (state->boards == NULL) return jm__no_memory(err, "calloc");
     for (unsigned i = 0; i < count; i++) {
         nvml_board *board = &state->boards[state->board_count];
         result = state->nvml.device_by_index(i, &board->device);
@@ -628,13 +619,12 @@ static jm_status nvml_open(void **out, const jm__device_options *options, jm__fi
     return JM_OK;
 }
 
-static size_t nvml_boards(void *context, jm_board *boards, size_t capacity)
+static bool nvml_board_row(void *context, size_t number, jm_board *row)
 {
-    nvml_state *state = context;
-    size_t count = state->board_count < capacity ? state->board_count : capacity;
-    for (size_t i = 0; i < count; i++)
-        boards[i] = state->boards[i].row;
-    return count;
+    const nvml_state *state = context;
+    if (number >= state->board_count) return false;
+    *row = state->boards[number].row;
+    return true;
 }
 
 static const char *reason_text(const jm__nvml *nvml, int result)
@@ -642,7 +632,7 @@ static const char *reason_text(const jm__nvml *nvml, int result)
     return result == JM_NVML_NO_SYMBOL ? "this NVML has no such call" : nvml->error_text(result);
 }
 
-static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sensors, size_t capacity)
+static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sensors)
 {
     nvml_state *state = context;
     nvml_board *board = &state->boards[number];
@@ -653,7 +643,6 @@ static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sens
         /* A sensor exists if the board answers. */
         int result = sensor->read(&state->nvml, board->device, sensor->selector, &state->scratch);
         if (same_role && result != JM_NVML_SUCCESS) continue; /* keep the first error */
-        if (!same_role && count == capacity) break;
         size_t slot = same_role ? count - 1 : count++;
         jm__device_sensor *out = &sensors[slot];
         jm__device_sensor_init(out, sensor->role, sensor->source);
@@ -685,7 +674,7 @@ static jm_status nvml_read(void *context, size_t number, size_t slot, jm__sample
     int64_t before_ns = jm__now_ns();
     if (result == JM_NVML_SUCCESS) result = sensor->read(&state->nvml, board->device, sensor->selector, out);
     int64_t after_call_ns = jm__now_ns();
-    jm_status status = result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result);
+    jm_status status = jm__nvml_status(result);
     /* While a board is lost, every error means that it is still lost. */
     if (board->lost && status != JM_OK) status = JM_DEVICE_LOST;
     board->lost = status == JM_DEVICE_LOST;
@@ -704,9 +693,8 @@ static jm_status nvml_memory(void *context, size_t number, jm_board_memory *out,
     jm__nvml_memory memory = {0};
     int result = state->nvml.memory != NULL ? state->nvml.memory(board->device, &memory) : JM_NVML_NO_SYMBOL;
     if (result != JM_NVML_SUCCESS)
-        return jm__fail(err, result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result), result,
-                        "nvmlDeviceGetMemoryInfo", "GPU %d: memory: %s", board->row.index,
-                        reason_text(&state->nvml, result));
+        return jm__fail(err, jm__nvml_status(result), result, "nvmlDeviceGetMemoryInfo", "GPU %d: memory: %s",
+                        board->row.index, reason_text(&state->nvml, result));
     *out = (jm_board_memory){.total_bytes = (int64_t)memory.total, .free_bytes = (int64_t)memory.free};
     return JM_OK;
 }
@@ -722,9 +710,8 @@ static jm_status nvml_processes(void *context, size_t number, int32_t *pids, siz
     int result = state->nvml.processes != NULL ? state->nvml.processes(board->device, &returned, list)
                                                : JM_NVML_NO_SYMBOL;
     if (result != JM_NVML_SUCCESS) /* also if there are too many */
-        return jm__fail(err, result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result), result,
-                        "nvmlDeviceGetComputeRunningProcesses", "GPU %d: processes: %s", board->row.index,
-                        reason_text(&state->nvml, result));
+        return jm__fail(err, jm__nvml_status(result), result, "nvmlDeviceGetComputeRunningProcesses",
+                        "GPU %d: processes: %s", board->row.index, reason_text(&state->nvml, result));
     for (unsigned i = 0; i < returned && i < room; i++)
         if (list[i].pid > 0 && list[i].pid <= INT32_MAX) pids[(*count)++] = (int32_t)list[i].pid;
     return JM_OK;
@@ -734,9 +721,14 @@ static void nvml_close(void *context)
 {
     nvml_state *state = context;
     jm__nvml_unload(&state->nvml);
-    free(state->boards);
     free(state);
 }
 
-const jm__backend jm__backend_nvml = {"nvml",    nvml_open,   nvml_boards, nvml_sensors,
-                                      nvml_read, nvml_memory, nvml_close,  nvml_processes};
+const jm__backend jm__backend_nvml = {.name = "nvml",
+                                      .open = nvml_open,
+                                      .board = nvml_board_row,
+                                      .sensors = nvml_sensors,
+                                      .read = nvml_read,
+                                      .memory = nvml_memory,
+                                      .close = nvml_close,
+                                      .processes = nvml_processes};

@@ -33,6 +33,12 @@ typedef struct rapl_domain {
     bool read_before;
 } rapl_domain;
 
+typedef struct rapl_domains {
+    rapl_domain items[DOMAINS_MAX];
+    size_t count;
+    int denied; /* domains that may not be read */
+} rapl_domains;
+
 static bool raw_read(const rapl_domain *domain, uint64_t *count)
 {
     if (domain->binary) return read(domain->fd, count, sizeof *count) == (ssize_t)sizeof *count;
@@ -67,52 +73,41 @@ static jm_status domain_read(rapl_domain *domain, double *energy_j, jm_error *er
 #define DEPTH_MAX 4
 #define PATH_SIZE 256
 
-typedef struct powercap_search {
-    rapl_domain *domains;
-    size_t count, capacity;
-    int denied; /* domains that may not be read */
-} powercap_search;
-
-static bool is_found(const powercap_search *found, const char *name)
+/* The index of the domain of this name, or their number. */
+static size_t find_domain(const rapl_domains *found, const char *name)
 {
-    for (size_t i = 0; i < found->count; i++)
-        if (strcmp(found->domains[i].name, name) == 0) return true;
-    return false;
+    size_t at = 0;
+    while (at < found->count && strcmp(found->items[at].name, name) != 0)
+        at++;
+    return at;
 }
 
-static uint64_t wrap_read(const char *folder)
+static void add_domain_of_zone(rapl_domains *found, const char *folder, const char *name)
 {
-    char path[PATH_SIZE + 32], line[32];
-    snprintf(path, sizeof path, "%s/max_energy_range_uj", folder);
-    return jm__device_read_line(path, line, sizeof line) ? strtoull(line, NULL, 10) : 0;
-}
-
-static void add_domain_of_zone(powercap_search *found, const char *folder, const char *name)
-{
+    char wrap[32];
     /* A package may appear twice (MSR and MMIO) and must be counted once. */
-    if (found->count == found->capacity || is_found(found, name)) return;
-    rapl_domain *domain = &found->domains[found->count];
-    *domain = (rapl_domain){.joule_per_count = 1e-6, .wrap_count = wrap_read(folder)};
-    snprintf(domain->name, sizeof domain->name, "%s", name);
-    int length = snprintf(domain->path, sizeof domain->path, "%s/energy_uj", folder);
-    if (length < 0 || (size_t)length >= sizeof domain->path) return;
-    domain->fd = open(domain->path, O_RDONLY | O_CLOEXEC);
-    if (domain->fd < 0) {
+    if (found->count == DOMAINS_MAX || find_domain(found, name) < found->count) return;
+    rapl_domain domain = {.joule_per_count = 1e-6};
+    if (jm__device_read_line(wrap, sizeof wrap, "%s/max_energy_range_uj", folder))
+        domain.wrap_count = strtoull(wrap, NULL, 10);
+    snprintf(domain.name, sizeof domain.name, "%s", name);
+    int length = snprintf(domain.path, sizeof domain.path, "%s/energy_uj", folder);
+    if (length < 0 || (size_t)length >= sizeof domain.path) return;
+    domain.fd = open(domain.path, O_RDONLY | O_CLOEXEC);
+    if (domain.fd < 0) {
         found->denied += errno == EACCES || errno == EPERM;
-        snprintf(domain->missing, sizeof domain->missing, "%.100s: %.50s", domain->path, strerror(errno));
+        snprintf(domain.missing, sizeof domain.missing, "%.100s: %.50s", domain.path, strerror(errno));
     }
-    found->count++;
+    found->items[found->count++] = domain;
 }
 
 /* Walks a zone and its inner zones. `package` is the text after "package-" of the outer zone, "" if none.
  * Core and uncore are parts of their package and psys contains everything: counting them would count energy
  * twice. */
-static void walk_zone(powercap_search *found, const char *folder, const char *package, int depth)
+static void walk_zone(rapl_domains *found, const char *folder, const char *package, int depth)
 {
-    char path[PATH_SIZE + 8], zone[32];
-    snprintf(path, sizeof path, "%s/name", folder);
-    if (!jm__device_read_line(path, zone, sizeof zone)) return;
-    char inner[24];
+    char zone[32], inner[24];
+    if (!jm__device_read_line(zone, sizeof zone, "%s/name", folder)) return;
     snprintf(inner, sizeof inner, "%s", package);
     if (strncmp(zone, "package-", 8) == 0) {
         snprintf(inner, sizeof inner, "%.23s", zone + 8);
@@ -135,7 +130,7 @@ static void walk_zone(powercap_search *found, const char *folder, const char *pa
     free(entries);
 }
 
-static void note_powercap(const powercap_search *found, const char *top, jm__findings *findings)
+static void note_powercap(const rapl_domains *found, const char *top, jm__findings *findings)
 {
     const char *subject = "RAPL (powercap)";
     if (found->count == 0) {
@@ -154,7 +149,7 @@ static void note_powercap(const powercap_search *found, const char *top, jm__fin
 }
 
 /* Walks the top-level zones with this prefix; the class folder also lists inner zones. */
-static void walk_top_zones(powercap_search *found, const char *top, const char *prefix)
+static void walk_top_zones(rapl_domains *found, const char *top, const char *prefix)
 {
     struct dirent **entries = NULL;
     int count = scandir(top, &entries, NULL, alphasort);
@@ -172,17 +167,14 @@ static void walk_top_zones(powercap_search *found, const char *top, const char *
     free(entries);
 }
 
-/* Finds the domains below `root` ("" for the real one), opens those that may be read, and adds findings.
- * Returns the number of domains. */
-static size_t powercap_find(const char *root, rapl_domain *domains, size_t capacity, jm__findings *findings)
+/* Finds the domains below `root` ("" for the real one), opens those that may be read, and adds findings. */
+static void powercap_find(const char *root, rapl_domains *found, jm__findings *findings)
 {
-    powercap_search found = {.domains = domains, .capacity = capacity};
     char top[PATH_SIZE];
     snprintf(top, sizeof top, "%.200s/sys/class/powercap", root);
-    walk_top_zones(&found, top, "intel-rapl:");
-    walk_top_zones(&found, top, "intel-rapl-"); /* MMIO, for domains without MSRs */
-    note_powercap(&found, top, findings);
-    return found.count;
+    walk_top_zones(found, top, "intel-rapl:");
+    walk_top_zones(found, top, "intel-rapl-"); /* MMIO, for domains without MSRs */
+    note_powercap(found, top, findings);
 }
 
 /* ---- perf events: power/energy-pkg/ and power/energy-ram/, one counter per package */
@@ -191,15 +183,11 @@ typedef struct perf_source {
     const char *root;
     char folder[224]; /* .../event_source/devices/power */
     uint32_t type;
-    rapl_domain *domains;
-    size_t count, capacity;
-    int denied;
+    rapl_domains *found;
 } perf_source;
 
-static bool number_read(const char *path, uint64_t *out)
+static bool is_number(const char *line, uint64_t *out)
 {
-    char line[64];
-    if (!jm__device_read_line(path, line, sizeof line)) return false;
     char *end;
     *out = strtoull(line, &end, 10);
     return end != line;
@@ -208,40 +196,43 @@ static bool number_read(const char *path, uint64_t *out)
 /* Reads the config of an event, "event=0x02" or "event=0x02,umask=0x00". */
 static bool event_read(const perf_source *source, const char *event, uint64_t *config, double *scale)
 {
-    char path[288], line[128];
-    snprintf(path, sizeof path, "%s/events/%s", source->folder, event);
-    if (!jm__device_read_line(path, line, sizeof line)) return false;
+    char line[128];
+    if (!jm__device_read_line(line, sizeof line, "%s/events/%s", source->folder, event)) return false;
     const char *value = strstr(line, "event=");
     if (value == NULL) return false;
     *config = strtoull(value + strlen("event="), NULL, 16);
-    snprintf(path, sizeof path, "%s/events/%s.scale", source->folder, event);
-    if (!jm__device_read_line(path, line, sizeof line)) return false;
+    if (!jm__device_read_line(line, sizeof line, "%s/events/%s.scale", source->folder, event)) return false;
     *scale = jm__real_of(line, NULL);
     return *scale > 0;
 }
 
-static void counter_add(perf_source *source, const char *domain, const char *event, uint64_t config,
+static void counter_add(const perf_source *source, const char *domain, const char *event, uint64_t config,
                         double scale, int cpu)
 {
-    if (source->count == source->capacity) return;
-    char path[288];
-    uint64_t package = 0;
-    snprintf(path, sizeof path, "%.180s/sys/devices/system/cpu/cpu%d/topology/physical_package_id",
-             source->root, cpu);
-    if (!number_read(path, &package)) package = source->count;
-    rapl_domain *out = &source->domains[source->count++];
-    *out = (rapl_domain){.binary = true, .joule_per_count = scale};
-    snprintf(out->name, sizeof out->name, "%s-%" PRIu64, domain, package);
-    snprintf(out->path, sizeof out->path, "perf_event_open(power/%s/, cpu %d)", event, cpu);
+    rapl_domains *found = source->found;
+    if (found->count == DOMAINS_MAX) return;
+    char line[64];
+    uint64_t package;
+    if (!jm__device_read_line(line, sizeof line,
+                              "%s/sys/devices/system/cpu/cpu%d/topology/physical_package_id", source->root,
+                              cpu) ||
+        !is_number(line, &package))
+        package = found->count;
+    rapl_domain out = {.binary = true, .joule_per_count = scale};
+    snprintf(out.name, sizeof out.name, "%s-%" PRIu64, domain, package);
+    snprintf(out.path, sizeof out.path, "perf_event_open(power/%s/, cpu %d)", event, cpu);
     struct perf_event_attr attributes = {.type = source->type, .size = sizeof attributes, .config = config};
-    out->fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (out->fd >= 0) return;
-    source->denied += errno == EACCES || errno == EPERM;
-    snprintf(out->missing, sizeof out->missing, "%.100s: %.50s", out->path, strerror(errno));
+    out.fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (out.fd < 0) {
+        found->denied += errno == EACCES || errno == EPERM;
+        snprintf(out.missing, sizeof out.missing, "%.100s: %.50s", out.path, strerror(errno));
+    }
+    found->items[found->count++] = out;
 }
 
 /* cpumask has one CPU per package: "0,32" or "0-1". */
-static void add_domain_of_event(perf_source *source, const char *domain, const char *event, const char *cpus)
+static void add_domain_of_event(const perf_source *source, const char *domain, const char *event,
+                                const char *cpus)
 {
     uint64_t config;
     double scale;
@@ -260,114 +251,93 @@ static void add_domain_of_event(perf_source *source, const char *domain, const c
 static void note_perf(const perf_source *source, jm__findings *findings)
 {
     const char *subject = "RAPL (perf events)";
+    const rapl_domains *found = source->found;
     size_t open_count = 0;
-    for (size_t i = 0; i < source->count; i++)
-        open_count += source->domains[i].fd >= 0;
-    if (source->denied > 0) {
+    for (size_t i = 0; i < found->count; i++)
+        open_count += found->items[i].fd >= 0;
+    if (found->denied > 0) {
         jm__finding_add(
             findings, subject, false,
             "sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap cap_perfmon+ep on the program",
-            "%d of %zu counters: no permission for system-wide events", source->denied, source->count);
-    } else if (open_count < source->count || source->count == 0) {
+            "%d of %zu counters: no permission for system-wide events", found->denied, found->count);
+    } else if (open_count < found->count || found->count == 0) {
         jm__finding_add(findings, subject, false, "", "%s",
-                        source->count == 0 ? "the power PMU has no energy events"
-                                           : source->domains[0].missing);
+                        found->count == 0 ? "the power PMU has no energy events" : found->items[0].missing);
     } else {
-        jm__finding_add(findings, subject, true, "", "%zu counters of %.180s", source->count, source->folder);
+        jm__finding_add(findings, subject, true, "", "%zu counters of %.180s", found->count, source->folder);
     }
 }
 
 /* The same for perf. */
-static size_t perf_find(const char *root, rapl_domain *domains, size_t capacity, jm__findings *findings)
+static void perf_find(const char *root, rapl_domains *found, jm__findings *findings)
 {
-    perf_source source = {.root = root, .domains = domains, .capacity = capacity};
-    char path[288], cpus[256];
-    uint64_t type = 0;
+    perf_source source = {.root = root, .found = found};
+    char line[64], cpus[256];
+    uint64_t type;
     snprintf(source.folder, sizeof source.folder, "%.180s/sys/bus/event_source/devices/power", root);
-    snprintf(path, sizeof path, "%s/type", source.folder);
-    if (!number_read(path, &type)) {
+    if (!jm__device_read_line(line, sizeof line, "%s/type", source.folder) || !is_number(line, &type)) {
         jm__finding_add(findings, "RAPL (perf events)", false,
                         "sudo modprobe rapl; most virtual machines have no RAPL at all", "no %.200s",
                         source.folder);
-        return 0;
+        return;
     }
     source.type = (uint32_t)type;
-    snprintf(path, sizeof path, "%s/cpumask", source.folder);
-    if (!jm__device_read_line(path, cpus, sizeof cpus)) snprintf(cpus, sizeof cpus, "0");
+    if (!jm__device_read_line(cpus, sizeof cpus, "%s/cpumask", source.folder))
+        snprintf(cpus, sizeof cpus, "0");
     add_domain_of_event(&source, "package", "energy-pkg", cpus);
     add_domain_of_event(&source, "dram", "energy-ram", cpus);
     note_perf(&source, findings);
-    return source.count;
 }
 
 /* ---- the back end */
 
-typedef struct rapl_state {
-    rapl_domain domains[DOMAINS_MAX];
-    size_t count;
-} rapl_state;
-
 /* Uses perf for domains that powercap lacks or may not read. */
-static void perf_merge(rapl_state *state, rapl_domain *perf, size_t perf_count)
+static void perf_merge(rapl_domains *domains, const rapl_domains *perf)
 {
-    for (size_t i = 0; i < perf_count; i++) {
-        size_t slot = 0;
-        while (slot < state->count && strcmp(state->domains[slot].name, perf[i].name) != 0)
-            slot++;
-        bool is_new = slot == state->count;
-        bool use_perf = is_new ? slot < DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
+    for (size_t i = 0; i < perf->count; i++) {
+        size_t slot = find_domain(domains, perf->items[i].name);
+        bool is_new = slot == domains->count, is_open = perf->items[i].fd >= 0;
+        bool use_perf = is_new ? slot < DOMAINS_MAX : domains->items[slot].fd < 0 && is_open;
         if (!use_perf) {
-            if (perf[i].fd >= 0) close(perf[i].fd);
+            if (is_open) close(perf->items[i].fd);
             continue;
         }
-        state->domains[slot] = perf[i];
-        state->count += is_new;
+        domains->items[slot] = perf->items[i];
+        domains->count += is_new;
     }
 }
 
 static jm_status rapl_open(void **out, const jm__device_options *options, jm__findings *findings,
                            jm_error *err)
 {
-    rapl_state *state = calloc(1, sizeof *state);
-    rapl_domain *perf = calloc(DOMAINS_MAX, sizeof *perf);
-    if (state == NULL || perf == NULL) {
-        free(state);
+    rapl_domains *domains = calloc(1, sizeof *domains), *perf = calloc(1, sizeof *perf);
+    if (domains == NULL || perf == NULL) {
+        free(domains);
         free(perf);
         return jm__no_memory(err, "calloc");
     }
     const char *root = options->sys_root == NULL ? "" : options->sys_root;
-    state->count = powercap_find(root, state->domains, DOMAINS_MAX, findings);
-    perf_merge(state, perf, perf_find(root, perf, DOMAINS_MAX, findings));
+    powercap_find(root, domains, findings);
+    perf_find(root, perf, findings);
+    perf_merge(domains, perf);
     free(perf);
-    *out = state;
+    *out = domains;
     return JM_OK;
 }
 
-/* "package-1" and "dram-1" belong to socket 1. */
-static int32_t socket_of(const char *name)
+static bool rapl_board(void *context, size_t number, jm_board *row)
 {
-    const char *dash = strchr(name, '-');
-    return dash == NULL ? -1 : (int32_t)strtol(dash + 1, NULL, 10);
+    const rapl_domains *domains = context;
+    if (number >= domains->count) return false;
+    snprintf(row->name, sizeof row->name, "%s", domains->items[number].name);
+    const char *dash = strchr(row->name, '-'); /* "package-1" and "dram-1" belong to socket 1 */
+    row->index = dash == NULL ? -1 : (int32_t)strtol(dash + 1, NULL, 10);
+    return true;
 }
 
-static size_t rapl_boards(void *context, jm_board *boards, size_t capacity)
+static size_t rapl_sensors(void *context, size_t number, jm__device_sensor *sensors)
 {
-    const rapl_state *state = context;
-    size_t count = state->count < capacity ? state->count : capacity;
-    for (size_t i = 0; i < count; i++) {
-        jm_board *board = &boards[i];
-        *board = jm__board_blank;
-        board->index = socket_of(state->domains[i].name);
-        snprintf(board->name, sizeof board->name, "%s", state->domains[i].name);
-    }
-    return count;
-}
-
-static size_t rapl_sensors(void *context, size_t number, jm__device_sensor *sensors, size_t capacity)
-{
-    const rapl_state *state = context;
-    const rapl_domain *domain = &state->domains[number];
-    if (capacity == 0) return 0;
+    const rapl_domain *domain = &((const rapl_domains *)context)->items[number];
     jm__device_sensor_init(&sensors[0], JM_SENSOR_ENERGY_COUNTER, domain->path);
     snprintf(sensors[0].row.missing, sizeof sensors[0].row.missing, "%s", domain->missing);
     return 1;
@@ -376,9 +346,9 @@ static size_t rapl_sensors(void *context, size_t number, jm__device_sensor *sens
 static jm_status rapl_read(void *context, size_t number, size_t sensor, jm__samples *out, jm_error *err)
 {
     (void)sensor;
-    rapl_state *state = context;
+    rapl_domains *domains = context;
     int64_t before_ns = jm__now_ns();
-    JM_TRY(domain_read(&state->domains[number], &out->items[0].value, err));
+    JM_TRY(domain_read(&domains->items[number], &out->items[0].value, err));
     out->items[0].t_ns = before_ns + (jm__now_ns() - before_ns) / 2;
     out->count = 1;
     return JM_OK;
@@ -386,11 +356,15 @@ static jm_status rapl_read(void *context, size_t number, size_t sensor, jm__samp
 
 static void rapl_close(void *context)
 {
-    rapl_state *state = context;
-    for (size_t i = 0; i < state->count; i++)
-        if (state->domains[i].fd >= 0) close(state->domains[i].fd);
-    free(state);
+    rapl_domains *domains = context;
+    for (size_t i = 0; i < domains->count; i++)
+        if (domains->items[i].fd >= 0) close(domains->items[i].fd);
+    free(domains);
 }
 
-const jm__backend jm__backend_rapl = {"rapl",    rapl_open, rapl_boards, rapl_sensors,
-                                      rapl_read, NULL,      rapl_close,  NULL};
+const jm__backend jm__backend_rapl = {.name = "rapl",
+                                      .open = rapl_open,
+                                      .board = rapl_board,
+                                      .sensors = rapl_sensors,
+                                      .read = rapl_read,
+                                      .close = rapl_close};

@@ -2,11 +2,11 @@
 #include "record/sample/inventory.h"
 
 #include "base/clock.h"
+#include "base/json_value.h"
 #include "base/status.h"
 #include "format/rows/sensor_role.h"
 #include "record/timeline/identity.h"
 
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <jansson.h>
 #include <math.h>
@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- board profiles */
 
@@ -29,26 +28,13 @@ static bool find_response(const char *text, jm_response *out)
     return false;
 }
 
-static bool copy_text(char *out, size_t size, const char *text)
-{
-    int length = snprintf(out, size, "%s", text);
-    return length > 0 && (size_t)length < size;
-}
-
-static int64_t ms_to_ns(double ms)
-{
-    return llround(ms * (double)JM_NS_PER_MS);
-}
-
 /* Reads one key of a sensor; false if the key or its value is invalid. */
 static bool sensor_key_read(const char *key, const json_t *value, jm_sensor *sensor, char (*aliases)[40])
 {
     if (strcmp(key, "aliases") == 0) {
         if (!json_is_array(value) || json_array_size(value) > JM_PROFILE_ALIASES_MAX) return false;
-        for (size_t i = 0; i < json_array_size(value); i++) {
-            const char *alias = json_string_value(json_array_get(value, i));
-            if (alias == NULL || !copy_text(aliases[i], sizeof aliases[i], alias)) return false;
-        }
+        for (size_t i = 0; i < json_array_size(value); i++)
+            if (!jm__json_copy_text(aliases[i], sizeof aliases[i], json_array_get(value, i))) return false;
         return true;
     }
     if (strcmp(key, "response") == 0)
@@ -66,7 +52,7 @@ static bool sensor_key_read(const char *key, const json_t *value, jm_sensor *sen
     };
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (strcmp(key, times[i].key) != 0) continue;
-        *times[i].slot = ms_to_ns(number);
+        *times[i].slot = llround(number * (double)JM_NS_PER_MS);
         return true;
     }
     if (strcmp(key, "noise") == 0)
@@ -116,8 +102,7 @@ static jm_status matches_read(jm__profile *profile, const json_t *matches, jm_er
     if (!json_is_array(matches) || json_array_size(matches) > JM_PROFILE_MATCHES_MAX)
         return jm__fail(err, JM_BAD_DATA, 0, "", "board profile %s: bad \"match\"", profile->name);
     for (size_t i = 0; i < json_array_size(matches); i++) {
-        const char *pattern = json_string_value(json_array_get(matches, i));
-        if (pattern == NULL || !copy_text(profile->matches[i], sizeof profile->matches[i], pattern))
+        if (!jm__json_copy_text(profile->matches[i], sizeof profile->matches[i], json_array_get(matches, i)))
             return jm__fail(err, JM_BAD_DATA, 0, "", "board profile %s: bad \"match\"", profile->name);
         profile->match_count++;
     }
@@ -132,10 +117,9 @@ static jm_status profile_overlay(jm__profile *profile, const jm__embedded *data,
     if (root == NULL)
         return jm__fail(err, JM_BAD_DATA, 0, "json_loadb", "board profile %s: line %d: %s", data->name,
                         json_err.line, json_err.text);
-    const char *title = json_string_value(json_object_get(root, "title"));
-    copy_text(profile->name, sizeof profile->name, data->name);
+    snprintf(profile->name, sizeof profile->name, "%s", data->name);
     jm_status status = JM_OK;
-    if (title == NULL || !copy_text(profile->title, sizeof profile->title, title))
+    if (!jm__json_copy_text(profile->title, sizeof profile->title, json_object_get(root, "title")))
         status = jm__fail(err, JM_BAD_DATA, 0, "", "board profile %s: no title", data->name);
     if (status == JM_OK) status = matches_read(profile, json_object_get(root, "match"), err);
     if (status == JM_OK) status = sensors_read(profile, json_object_get(root, "sensors"), err);
@@ -309,20 +293,6 @@ const jm_sensor *jm_inventory_sensor(const jm_inventory *inventory, size_t board
 
 enum { PIDS_MAX = 64, PIDS_SHOWN = 10 };
 
-/* "" if the process is gone or not visible. */
-static void read_name(char *name, size_t size, int32_t pid)
-{
-    char path[48];
-    snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    name[0] = '\0';
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    ssize_t length = read(file, name, size - 1);
-    name[length > 0 ? length : 0] = '\0';
-    name[strcspn(name, "\n")] = '\0';
-    close(file);
-}
-
 void jm__board_users(char *text, size_t size, jm__devices *devices, size_t board)
 {
     int32_t pids[PIDS_MAX];
@@ -333,8 +303,8 @@ void jm__board_users(char *text, size_t size, jm__devices *devices, size_t board
         return;
     if (jm__devices_processes(devices, board, pids, PIDS_MAX, &count, NULL) != JM_OK) return;
     for (size_t i = 0; i < count && i < PIDS_SHOWN && used < size; i++) {
-        char name[24];
-        read_name(name, sizeof name, pids[i]);
+        char name[24] = ""; /* the process may be gone or not visible */
+        (void)jm__device_read_line(name, sizeof name, "/proc/%d/comm", pids[i]);
         const char *open = name[0] != '\0' ? " (" : "", *close = name[0] != '\0' ? ")" : "";
         int length =
             snprintf(text + used, size - used, "%s%d%s%s%s", i > 0 ? ", " : "", pids[i], open, name, close);
