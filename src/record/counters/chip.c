@@ -75,13 +75,16 @@ static bool is_among(const char *name, const char *const *names, size_t count)
     return false;
 }
 
+static bool is_slot(const jm__metric *metric)
+{
+    return strcmp(metric->unit, JM_COUNTER_SLOT_CYCLES) == 0;
+}
+
 /* Are all slot metrics of the chip's list present? Only their sum gives the clock. */
 static bool has_all_slots(const jm__chip *chip, const char *const *names, size_t count)
 {
     for (size_t m = 0; m < chip->metric_count; m++)
-        if (strcmp(chip->metrics[m].unit, JM_COUNTER_SLOT_CYCLES) == 0 &&
-            !is_among(chip->metrics[m].name, names, count))
-            return false;
+        if (is_slot(&chip->metrics[m]) && !is_among(chip->metrics[m].name, names, count)) return false;
     return true;
 }
 
@@ -91,10 +94,11 @@ const char *jm__metric_unit(const char *name, const char *const *names, size_t c
         jm__chip chip;
         if (chip_read(&chip, data, NULL) != JM_OK) continue;
         for (size_t m = 0; m < chip.metric_count; m++) {
-            if (strcmp(chip.metrics[m].name, name) != 0) continue;
-            if (strcmp(chip.metrics[m].unit, JM_COUNTER_PERCENT) == 0) return JM_COUNTER_PERCENT;
-            bool slots = strcmp(chip.metrics[m].unit, JM_COUNTER_SLOT_CYCLES) == 0;
-            return slots && has_all_slots(&chip, names, count) ? JM_COUNTER_SLOT_CYCLES : JM_COUNTER_EVENTS;
+            const jm__metric *metric = &chip.metrics[m];
+            if (strcmp(metric->name, name) != 0) continue;
+            if (strcmp(metric->unit, JM_COUNTER_PERCENT) == 0) return JM_COUNTER_PERCENT;
+            bool is_clock = is_slot(metric) && has_all_slots(&chip, names, count);
+            return is_clock ? JM_COUNTER_SLOT_CYCLES : JM_COUNTER_EVENTS;
         }
     }
     return NULL;
@@ -125,11 +129,6 @@ static size_t group_size(const jm__chip *chip, size_t first)
     while (end < chip->metric_count && chip->metrics[end].group == chip->metrics[first].group)
         end++;
     return end - first;
-}
-
-static bool is_slot(const jm__metric *metric)
-{
-    return strcmp(metric->unit, JM_COUNTER_SLOT_CYCLES) == 0;
 }
 
 /* Removes the other metrics. An incomplete set of slots gives no clock, so its slots become events. */

@@ -214,8 +214,8 @@ static bool has_new_work(const jm__duty_cycle *duty_cycle)
 static int64_t next_length_ns(jm__duty_cycle *duty_cycle, int64_t now_ns)
 {
     const jm__duty_cycle_interval *last = last_interval(duty_cycle);
-    if (last == NULL) return is_always(duty_cycle) ? INT64_MAX : length_ns(duty_cycle);
     if (is_always(duty_cycle)) return INT64_MAX;
+    if (last == NULL) return length_ns(duty_cycle);
     if (now_ns - last->end_ns < JM_DUTY_CYCLE_LATE_NS) return 0; /* its kernels are not reported yet */
     if (!is_within_share(duty_cycle, now_ns)) return 0;
     bool is_due = now_ns - last->start_ns >= gap_ns(duty_cycle);
@@ -293,34 +293,30 @@ static jm__burst_boards boards_of(const jm__bursts_of_boards *bursts, const jm__
     return ~known_boards;
 }
 
-static bool is_traced_now(const jm__burst_process *process)
-{
-    return process->traced;
-}
+/* The boards on which processes work that are traced now, and those of processes with bursts. */
+typedef struct working {
+    jm__burst_boards traced, with_bursts;
+} working;
 
-static bool takes_bursts(const jm__burst_process *process)
+static working find_working(const jm__bursts_of_boards *bursts)
 {
-    return process->takes_bursts;
-}
-
-/* The boards on which a process works for which `is` holds. */
-static jm__burst_boards where(const jm__bursts_of_boards *bursts,
-                              bool (*is)(const jm__burst_process *process))
-{
-    jm__burst_boards boards = 0;
-    for (size_t i = 0; i < bursts->processes.count; i++)
-        if (is(&bursts->processes.items[i])) boards |= boards_of(bursts, &bursts->processes.items[i]);
-    return boards;
+    working found = {0};
+    for (size_t i = 0; i < bursts->processes.count; i++) {
+        const jm__burst_process *process = &bursts->processes.items[i];
+        if (process->traced) found.traced |= boards_of(bursts, process);
+        if (process->takes_bursts) found.with_bursts |= boards_of(bursts, process);
+    }
+    return found;
 }
 
 jm__burst_changes jm__bursts_of_boards_runs_on(jm__bursts_of_boards *bursts, int64_t process_id, size_t board)
 {
-    jm__burst_boards before = where(bursts, takes_bursts);
+    jm__burst_boards before = find_working(bursts).with_bursts;
     jm__burst_process *process = find_or_add(bursts, process_id);
     if (process != NULL) process->boards |= (jm__burst_boards)1 << board;
-    jm__burst_boards after = where(bursts, takes_bursts);
-    return (jm__burst_changes){.untraced = after & ~before & ~where(bursts, is_traced_now),
-                               .no_bursts = before & ~after};
+    working after = find_working(bursts);
+    return (jm__burst_changes){.untraced = after.with_bursts & ~before & ~after.traced,
+                               .no_bursts = before & ~after.with_bursts};
 }
 
 jm__burst_boards jm__bursts_of_boards_mark(jm__bursts_of_boards *bursts, int64_t process_id,
@@ -330,7 +326,7 @@ jm__burst_boards jm__bursts_of_boards_mark(jm__bursts_of_boards *bursts, int64_t
     if (process != NULL && what != JM_DUTY_CYCLE_SOON) process->traced = what == JM_DUTY_CYCLE_TRACED;
     if (process != NULL && what == JM_DUTY_CYCLE_UNTRACED) process->takes_bursts = true;
     jm__burst_boards boards = boards_of(bursts, process);
-    return what == JM_DUTY_CYCLE_UNTRACED ? boards & ~where(bursts, is_traced_now) : boards;
+    return what == JM_DUTY_CYCLE_UNTRACED ? boards & ~find_working(bursts).traced : boards;
 }
 
 jm__burst_changes jm__bursts_of_boards_ended(jm__bursts_of_boards *bursts, int64_t process_id)
@@ -340,7 +336,7 @@ jm__burst_changes jm__bursts_of_boards_ended(jm__bursts_of_boards *bursts, int64
     jm__burst_boards boards = boards_of(bursts, process);
     bool was_traced = process->traced, had_bursts = process->takes_bursts;
     *process = bursts->processes.items[--bursts->processes.count];
-    jm__burst_boards others = where(bursts, takes_bursts);
-    return (jm__burst_changes){.untraced = was_traced ? boards & others & ~where(bursts, is_traced_now) : 0,
-                               .no_bursts = had_bursts ? boards & ~others : 0};
+    working others = find_working(bursts);
+    return (jm__burst_changes){.untraced = was_traced ? boards & others.with_bursts & ~others.traced : 0,
+                               .no_bursts = had_bursts ? boards & ~others.with_bursts : 0};
 }

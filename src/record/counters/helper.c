@@ -88,12 +88,6 @@ static frame_state next_frame(jm__frame_reader *reader, frame *received)
     return FRAME_READY;
 }
 
-static void free_reader(jm__frame_reader *reader)
-{
-    free(reader->bytes);
-    *reader = (jm__frame_reader){0};
-}
-
 /* Exactly `count` texts of a frame, from `offset` to its end; false if they are not there. */
 static bool split_texts(const frame *received, size_t offset, const char **texts, size_t count)
 {
@@ -474,7 +468,8 @@ void jm__counter_helper_end(jm__counter_helper *helper, int64_t until_ns)
     reap(helper, jm__now_ns() + DEATH_NS);
     helper->group = 0;
     jm__kept_file_close(&helper->link);
-    free_reader(&helper->reader);
+    free(helper->reader.bytes);
+    helper->reader = (jm__frame_reader){0};
     free(helper->metrics);
     free(helper->units);
     helper->metrics = helper->units = NULL;

@@ -26,6 +26,7 @@
 #define LEAVE_NS (200 * JM_NS_PER_MS)
 
 typedef struct board {
+    jm__counter_source *source;
     jm_board row;
     jm__counter_helper helper;
     bool started;       /* the helper was started */
@@ -34,14 +35,12 @@ typedef struct board {
     bool has_sampler;   /* as reported in the recording */
     int64_t sampler_ns; /* of that report; 0: none yet */
     int64_t set_id;
-    int64_t fed_ns; /* without traced kernels: busy until here */
-    /* Under the source's lock: */
-    bool busy; /* kernels were seen on it */
-    jm__duty_cycle duty_cycle;
+    int64_t fed_ns;            /* without traced kernels: busy until here */
+    _Atomic bool busy;         /* kernels were seen on it */
+    jm__duty_cycle duty_cycle; /* under the source's lock */
 } board;
 
 struct jm__counter_source {
-    double seconds_a_minute;
     bool requested, traced;
     jm__counter_launch launch;
     jm__counter_sink sink;
@@ -58,9 +57,9 @@ struct jm__counter_source {
 
 /* Reports why a board's counters are not sampled: at once if they were requested, else once the board has
  * work. */
-static void report_error(jm__counter_source *source, board *b, bool busy)
+static void report_error(jm__counter_source *source, board *b)
 {
-    if (b->is_reported || (!source->requested && !busy)) return;
+    if (b->is_reported || (!source->requested && !b->busy)) return;
     b->is_reported = true;
     if (strcmp(source->error, b->helper.error) == 0) return;
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns(), .board_id = b->row.id};
@@ -72,15 +71,15 @@ static void report_error(jm__counter_source *source, board *b, bool busy)
 }
 
 /* Reports boards that were never sampled. Idle boards are reported only if no board was sampled. */
-static void report_unsampled(jm__counter_source *source, board *b, bool busy)
+static void report_unsampled(jm__counter_source *source, board *b)
 {
-    bool any = false;
+    bool any = false, busy = b->busy;
     for (size_t i = 0; i < source->count; i++)
         any = any || source->boards[i].set_id > 0;
     if (b->set_id > 0 || b->helper.error[0] != '\0' || (any && !busy)) return;
     snprintf(b->helper.error, sizeof b->helper.error,
              busy ? "the run was over before they could be" : "no kernel was seen on the board");
-    report_error(source, b, busy);
+    report_error(source, b);
 }
 
 /* Stores the chip, the amount and the cost in `meta`. */
@@ -104,17 +103,12 @@ static void start_helper(const jm__counter_source *source, board *b)
     jm__counter_helper_start(&b->helper, &source->launch, "serve", &b->row);
 }
 
-typedef struct block_context {
-    jm__counter_source *source;
-    board *board;
-} block_context;
-
 static void take_block(void *context, const jm__counter_block *block)
 {
-    const block_context *t = context;
+    const board *b = context;
     jm__counter_block row = *block;
-    row.set_id = t->board->set_id;
-    if (row.set_id > 0) t->source->sink.block(t->source->sink.context, &row);
+    row.set_id = b->set_id;
+    if (row.set_id > 0) b->source->sink.block(b->source->sink.context, &row);
 }
 
 /* Adds the helper's counters as a set of the recording. */
@@ -175,24 +169,14 @@ static void control_sampling(jm__counter_source *source, board *b)
         jm__counter_helper_command(&b->helper, JM_COUNTERS_STOP);
 }
 
-static bool is_busy(jm__counter_source *source, const board *b)
-{
-    pthread_mutex_lock(&source->lock);
-    bool busy = b->busy;
-    pthread_mutex_unlock(&source->lock);
-    return busy;
-}
-
 static void update_board(jm__counter_source *source, board *b)
 {
-    block_context t = {source, b};
-    bool busy = is_busy(source, b);
-    if (!b->started && busy && !source->stop) start_helper(source, b);
+    if (!b->started && b->busy && !source->stop) start_helper(source, b);
     if (!b->started) return;
-    jm__counter_helper_receive(&b->helper, take_block, &t);
+    jm__counter_helper_receive(&b->helper, take_block, b);
     note_sampler(source, b);
     if (b->helper.state == JM_COUNTERS_OVER)
-        report_error(source, b, busy);
+        report_error(source, b);
     else
         control_sampling(source, b);
 }
@@ -235,7 +219,7 @@ static void *source_thread(void *context)
     int64_t until_ns = jm__now_ns() + LEAVE_NS;
     for (size_t i = 0; i < source->count; i++) {
         store_cost(source, &source->boards[i]);
-        report_unsampled(source, &source->boards[i], is_busy(source, &source->boards[i]));
+        report_unsampled(source, &source->boards[i]);
         jm__counter_helper_end(&source->boards[i].helper, until_ns);
     }
     return NULL;
@@ -267,16 +251,18 @@ static void free_memory(jm__counter_source *source)
     free(source);
 }
 
-static bool take_boards(jm__counter_source *source, const jm_board *boards, size_t count)
+static bool take_boards(jm__counter_source *source, double seconds_a_minute, const jm_board *boards,
+                        size_t count)
 {
     source->boards = calloc(count + 1, sizeof *source->boards);
     for (size_t i = 0; source->boards != NULL && i < count && source->count < JM_COUNTER_BOARDS_MAX; i++) {
         if (!jm__board_has_counters(&boards[i])) continue;
         board *b = &source->boards[source->count++];
+        b->source = source;
         b->row = boards[i];
         b->busy = !source->traced;
         b->fed_ns = jm__now_ns();
-        jm__duty_cycle_init(&b->duty_cycle, source->seconds_a_minute, b->fed_ns);
+        jm__duty_cycle_init(&b->duty_cycle, seconds_a_minute, b->fed_ns);
     }
     return source->boards != NULL;
 }
@@ -289,12 +275,12 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
     jm__counter_source *source = calloc(1, sizeof *source);
     if (source == NULL) return jm__no_memory(err, "jm__counter_source_create");
     pthread_mutex_init(&source->lock, NULL);
-    source->seconds_a_minute = options->seconds_a_minute;
     source->requested = options->requested;
     source->traced = options->traced;
     source->sink = *sink;
     jm_status status = JM_OK;
-    if (!take_boards(source, boards, count)) status = jm__no_memory(err, "jm__counter_source_create");
+    if (!take_boards(source, options->seconds_a_minute, boards, count))
+        status = jm__no_memory(err, "jm__counter_source_create");
     if (status == JM_OK && source->count > 0) {
         bool simulated = source->boards[0].row.simulated; /* all boards are, or none */
         jm__counter_launch_find(&source->launch, options->command, simulated ? options->sim : NULL,

@@ -23,14 +23,16 @@ bool jm__pm_fail(jm__pm_error *error, const char *cure, const char *format, ...)
 
 /* ---- loading libcupti */
 
-/* The name of the first required call that is missing, or NULL. */
+/* The name of the first required call that is missing or fails, or NULL. */
 static const char *resolve(jm__pm_library *library, void *handle)
 {
+    int (*version)(uint32_t *);
     const struct {
         const char *symbol;
         void *slot;
         bool required;
-    } calls[] = {{"cuptiGetResultString", &library->cuptiGetResultString, true},
+    } calls[] = {{"cuptiGetVersion", &version, true},
+                 {"cuptiGetResultString", &library->cuptiGetResultString, true},
 #define X(symbol, type, last) {#symbol, &library->symbol, true},
                  JM_PM_MAP(X)
 #undef X
@@ -43,18 +45,7 @@ static const char *resolve(jm__pm_library *library, void *handle)
         if (address == NULL && calls[i].required) return calls[i].symbol;
         memcpy(calls[i].slot, &address, sizeof address);
     }
-    return NULL;
-}
-
-/* Up to 12.9 the version counts releases (18: 12.1), since 13.0 it is xxyyzz: later versions are always
- * larger. */
-static bool query_version(jm__pm_library *library, void *handle)
-{
-    int (*query)(uint32_t *);
-    void *address = dlsym(handle, "cuptiGetVersion");
-    if (address == NULL) return false;
-    memcpy(&query, &address, sizeof query);
-    return query(&library->version) == JM_CUPTI_SUCCESS;
+    return version(&library->version) == JM_CUPTI_SUCCESS ? NULL : calls[0].symbol;
 }
 
 static const char cure[] =
@@ -63,17 +54,19 @@ static const char cure[] =
 static bool load(jm__pm_library *library, const char *path, jm__pm_error *error)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const char *missing = NULL;
     *library = (jm__pm_library){.path = path};
     if (handle == NULL) { /* a bare name that the loader does not find is no error */
         if (path[0] != '/' || error->text[0] != '\0') return false;
         return jm__pm_fail(error, cure, "CUPTI could not be loaded (%.150s)", dlerror());
     }
-    if (query_version(library, handle) && (missing = resolve(library, handle)) == NULL) return true;
+    const char *missing = resolve(library, handle);
+    if (missing == NULL) return true;
     dlclose(handle);
-    return jm__pm_fail(error, cure, "%.110s lacks %s", path, missing != NULL ? missing : "cuptiGetVersion");
+    return jm__pm_fail(error, cure, "%.110s lacks %s", path, missing);
 }
 
+/* Up to 12.9 the version counts releases (18: 12.1), since 13.0 it is xxyyzz: later versions are always
+ * larger. */
 static int newer_first(const void *left, const void *right)
 {
     const jm__pm_library *a = left, *b = right;
@@ -167,9 +160,6 @@ bool jm__pm_find_device(size_t *device, const char *uuid, jm__pm_error *error)
 /* No sample is longer than this; a stamp of 0 was never set. */
 #define SAMPLE_MAX_NS (UINT64_C(1) * JM_NS_PER_S)
 
-/* Fill `params` and make the call. */
-#define CALL(pm, symbol, params) ((pm)->library->symbol(params))
-
 static bool fail(const jm__pm *pm, jm__pm_error *error, int result, const char *call)
 {
     const char *text = NULL;
@@ -193,7 +183,7 @@ static bool fail(const jm__pm *pm, jm__pm_error *error, int result, const char *
 
 #define TRY(pm, symbol, params, error)                                                                       \
     do {                                                                                                     \
-        int result_ = CALL(pm, symbol, params);                                                              \
+        int result_ = (pm)->library->symbol(params);                                                         \
         if (result_ != JM_CUPTI_SUCCESS) return fail(pm, error, result_, #symbol);                           \
     } while (0)
 
@@ -208,7 +198,7 @@ static void host_free(jm__pm *pm)
 {
     jm__pm_host_deinitialize end = JM_PM_INIT(jm__pm_host_deinitialize, host, .host = pm->host);
     if (pm->host != NULL && pm->library->cuptiProfilerHostDeinitialize != NULL)
-        (void)CALL(pm, cuptiProfilerHostDeinitialize, &end);
+        (void)pm->library->cuptiProfilerHostDeinitialize(&end);
     pm->host = NULL;
     free(pm->config);
     pm->config = NULL;
@@ -252,7 +242,7 @@ static bool fits(void *context, const char *const *names, size_t count)
     if (!configure(f->pm, names, count, &f->error)) return false;
     jm__pm_passes passes =
         JM_PM_INIT(jm__pm_passes, passes, .config_size = f->pm->config_size, .config = f->pm->config);
-    if (CALL(f->pm, cuptiProfilerHostGetNumOfPasses, &passes) == JM_CUPTI_SUCCESS && passes.passes == 1)
+    if (f->pm->library->cuptiProfilerHostGetNumOfPasses(&passes) == JM_CUPTI_SUCCESS && passes.passes == 1)
         f->configured = count;
     return f->configured > 0;
 }
@@ -272,7 +262,6 @@ static size_t choose_from(jm__pm *pm, const char *list, const char *chip, fittin
 static bool choose(jm__pm *pm, const char *chip, jm__pm_error *error)
 {
     fitting f = {.pm = pm};
-    const char *names[JM_COUNTER_METRICS_MAX];
     size_t count = choose_from(pm, chip, chip, &f);
     if (count == 0) count = choose_from(pm, "", chip, &f);
     if (count == 0) {
@@ -282,9 +271,9 @@ static bool choose(jm__pm *pm, const char *chip, jm__pm_error *error)
         return false;
     }
     for (size_t i = 0; i < count; i++)
-        pm->names[i] = names[i] = pm->chip.metrics[i].name; /* unchosen metrics were removed between them */
-    if (f.configured == count) return true;                 /* the last attempt fits exactly */
-    return configure(pm, names, count, error);
+        pm->names[i] = pm->chip.metrics[i].name; /* unchosen metrics were removed between them */
+    if (f.configured == count) return true;      /* the last attempt fits exactly */
+    return configure(pm, pm->names, count, error);
 }
 
 static bool query_availability(jm__pm *pm, jm__pm_error *error)
@@ -327,7 +316,7 @@ static int set_config(jm__pm *pm)
                                   : pm->chip.interval_cycles > 0 ? pm->chip.interval_cycles
                                                                  : CYCLES_A_MS);
         if (attempt == 2) set.size = offsetof(jm__pm_set_config, append_mode);
-        result = CALL(pm, cuptiPmSamplingSetConfig, &set);
+        result = pm->library->cuptiPmSamplingSetConfig(&set);
     }
     return result;
 }
@@ -355,7 +344,7 @@ void jm__pm_disable(jm__pm *pm)
 {
     jm__pm_do disable = JM_PM_INIT(jm__pm_do, object, .object = pm->object);
     if (pm->object != NULL && pm->library->cuptiPmSamplingDisable != NULL)
-        (void)CALL(pm, cuptiPmSamplingDisable, &disable);
+        (void)pm->library->cuptiPmSamplingDisable(&disable);
     pm->object = NULL;
 }
 
@@ -389,7 +378,7 @@ bool jm__pm_decode(jm__pm *pm, jm__pm_image *image, jm__pm_error *error)
         JM_PM_INIT(jm__pm_data_info, completed, .data = image->data, .data_size = pm->image_size);
     TRY(pm, cuptiPmSamplingCounterDataImageInitialize, &clear, error);
     image->anchor = jm__anchor_take();
-    int result = CALL(pm, cuptiPmSamplingDecodeData, &decode);
+    int result = pm->library->cuptiPmSamplingDecodeData(&decode);
     image->overflow = decode.overflow != 0 || result == JM_CUPTI_OUT_OF_MEMORY;
     if (result != JM_CUPTI_SUCCESS && !image->overflow)
         return fail(pm, error, result, "cuptiPmSamplingDecodeData");
@@ -406,9 +395,9 @@ bool jm__pm_sample(const jm__pm *pm, const jm__pm_image *image, size_t index, jm
     jm__pm_evaluate evaluate = JM_PM_INIT(jm__pm_evaluate, values, .host = pm->host, .data = image->data,
                                           .data_size = pm->image_size, .sample = index, .metrics = pm->names,
                                           .metric_count = pm->chip.metric_count, .values = sample->values);
-    if (CALL(pm, cuptiPmSamplingCounterDataGetSampleInfo, &info) != JM_CUPTI_SUCCESS) return false;
+    if (pm->library->cuptiPmSamplingCounterDataGetSampleInfo(&info) != JM_CUPTI_SUCCESS) return false;
     if (info.start == 0 || info.end <= info.start || info.end - info.start > SAMPLE_MAX_NS) return false;
-    if (CALL(pm, cuptiProfilerHostEvaluateToGpuValues, &evaluate) != JM_CUPTI_SUCCESS) return false;
+    if (pm->library->cuptiProfilerHostEvaluateToGpuValues(&evaluate) != JM_CUPTI_SUCCESS) return false;
     int64_t behind_ns = image->anchor.realtime_ns - image->anchor.monotonic_ns;
     sample->start_ns = (int64_t)info.start - behind_ns;
     sample->end_ns = (int64_t)info.end - behind_ns;

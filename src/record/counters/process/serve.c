@@ -47,13 +47,6 @@ static jm__pm_image *free_image(image_ring *images, const jm__pm *pm)
     return image->data != NULL ? image : NULL;
 }
 
-static void pop_image(image_ring *images, const jm__pm *pm)
-{
-    images->first = (images->first + 1) % images_limit(pm);
-    images->count--;
-    images->evaluated = 0;
-}
-
 /* A hundred samples: less than an image has, and a fraction of the hardware buffer. */
 #define DECODE_NS (INT64_C(100) * JM_NS_PER_MS)
 enum { NICE = 10 };
@@ -140,14 +133,16 @@ static bool send_samples(server *s)
 /* Evaluates one sample of the oldest image. */
 static bool evaluate_one(server *s)
 {
-    jm__pm_image *image = &s->images.items[s->images.first];
-    if (s->images.evaluated < image->samples) {
+    image_ring *images = &s->images;
+    const jm__pm_image *image = &images->items[images->first];
+    if (images->evaluated < image->samples) {
         s->evaluated_count +=
-            jm__pm_sample(&s->pm, image, s->images.evaluated, &s->evaluated[s->evaluated_count]);
-        s->images.evaluated++;
+            jm__pm_sample(&s->pm, image, images->evaluated++, &s->evaluated[s->evaluated_count]);
         return true;
     }
-    pop_image(&s->images, &s->pm);
+    images->first = (images->first + 1) % images_limit(&s->pm);
+    images->count--;
+    images->evaluated = 0;
     return send_samples(s);
 }
 
@@ -219,23 +214,20 @@ static bool stop(server *s, jm__pm_error *error)
     return jm__pm_stop(&s->pm, error) && decode(s, error);
 }
 
-typedef enum next { GO_ON, LEAVE } next;
-
-/* Obeys commands, waiting up to `timeout_ms` (-1: for ever). */
-static next obey_commands(server *s, int timeout_ms, jm__pm_error *error)
+/* Obeys commands, waiting up to `timeout_ms` (-1: for ever). False: it must end. */
+static bool obey_commands(server *s, int timeout_ms, jm__pm_error *error)
 {
     /* A forked child of the program has a copy of the link's other end, which may stay open. */
     struct pollfd ready[] = {{.fd = s->link, .events = POLLIN}, {.fd = s->recorder, .events = POLLIN}};
     char command;
-    if (poll(ready, 2, timeout_ms) <= 0) return GO_ON;
-    if (ready[0].revents == 0) return LEAVE;
+    if (poll(ready, 2, timeout_ms) <= 0) return true;
+    if (ready[0].revents == 0) return false;
     ssize_t count = read(s->link, &command, 1);
-    if (count < 0 && errno == EINTR) return GO_ON;
-    if (count <= 0 || command == JM_COUNTERS_QUIT) return LEAVE;
-    bool obeyed = command == JM_COUNTERS_START  ? start(s, error)
-                  : command == JM_COUNTERS_STOP ? stop(s, error)
-                                                : jm__pm_fail(error, "", "unknown command %d", command);
-    return obeyed ? GO_ON : LEAVE;
+    if (count < 0 && errno == EINTR) return true;
+    if (count <= 0 || command == JM_COUNTERS_QUIT) return false;
+    return command == JM_COUNTERS_START  ? start(s, error)
+           : command == JM_COUNTERS_STOP ? stop(s, error)
+                                         : jm__pm_fail(error, "", "unknown command %d", command);
 }
 
 static int wait_ms(const server *s)
@@ -249,7 +241,7 @@ static int wait_ms(const server *s)
 static void serve(server *s, jm__pm_error *error)
 {
     bool well = send_hello(s);
-    while (well && obey_commands(s, wait_ms(s), error) == GO_ON) {
+    while (well && obey_commands(s, wait_ms(s), error)) {
         if (s->sampling && jm__now_ns() >= s->decode_at_ns) well = decode(s, error);
         if (well && s->images.count > 0) well = evaluate_one(s);
         if (!s->stopping || s->images.count > 0 || !well) continue;
