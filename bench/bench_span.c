@@ -69,7 +69,7 @@ int main(void)
     measure("recorded", ring, name);
     uint64_t lost = atomic_load(&ring->lost);
     printf("spans lost: %" PRIu64 "\n", lost);
-    jm__timeline_close();
+    jm__track_close();
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", run_dir);
     return system(command) != 0 || lost != 0;

@@ -2,6 +2,7 @@
 #include "base/no_fork.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -75,15 +76,6 @@ bool jm__no_fork_here(void)
 
 /* ---- a fork */
 
-static void make_condition(void)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 /* The forking thread may itself be in a section (in a callback of that library), which goes on in the
  * child. */
 static unsigned own_sections(void)
@@ -112,7 +104,7 @@ static void after_fork_in_child(void)
     forking = 0;
     inside = own_sections();
     is_late = false;
-    make_condition(); /* its waiters are not in the child */
+    jm__condition_init(&changed); /* its waiters are not in the child */
     pthread_mutex_unlock(&mutex);
 }
 
@@ -120,7 +112,7 @@ static void after_fork_in_child(void)
  * one waits. */
 static __attribute__((constructor)) void set_up_at_load(void)
 {
-    make_condition();
+    jm__condition_init(&changed);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 

@@ -386,8 +386,8 @@ static void boards_are_written(jm__writer *writer)
 static int insert_work(jm__writer *writer)
 {
     int rc = SQLITE_OK;
-    for (size_t i = writer->written.names; rc == SQLITE_OK && i < writer->names.count; i++) {
-        jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
+    for (size_t i = writer->written.names; rc == SQLITE_OK && i < writer->names.entries.count; i++) {
+        jm__name name = {(int64_t)i + 1, writer->names.entries.items[i].text};
         rc = jm__insert(&writer->inserter, JM_TABLE_NAMES, &name);
     }
     INSERT_NEW(streams, JM_TABLE_STREAMS);
@@ -398,7 +398,7 @@ static int insert_work(jm__writer *writer)
 
 static void work_is_written(jm__writer *writer)
 {
-    writer->written.names = writer->names.count;
+    writer->written.names = writer->names.entries.count;
     writer->written.streams = writer->streams.count;
     writer->written.classes = writer->classes.count;
     writer->written.counter_sets = writer->counter_sets.count;

@@ -27,15 +27,9 @@ typedef struct kokkos_tool_settings {
     bool reserved[255];
 } kokkos_tool_settings;
 
-#define NAME_BYTES_MAX 4095u
-#define LABEL_BYTES    512 /* of a view, in the name of a copy */
-#define SECTIONS_MAX   4096u
-#define NO_SECTION     UINT32_MAX
-
-static uint32_t intern(const char *text)
-{
-    return jm__track_intern(text, NAME_BYTES_MAX);
-}
+#define LABEL_BYTES  512 /* of a view, in the name of a copy */
+#define SECTIONS_MAX 4096u
+#define NO_SECTION   UINT32_MAX
 
 /* The type of a range; its number is looked up once. */
 typedef struct range_type {
@@ -50,13 +44,13 @@ static range_type parallel_for = {.text = "Kokkos parallel_for"},
 
 static uint32_t type_of(range_type *type)
 {
-    if (type->number == 0) type->number = jm__track_register(type->text, NAME_BYTES_MAX);
+    if (type->number == 0) type->number = jm__track_register(type->text, JM_TRACK_NAME_MAX);
     return type->number;
 }
 
 static void begin(range_type *type, const char *label, uint64_t *id)
 {
-    uint64_t span = jm__track_begin(JM_SPAN_NVTX, intern(label), type_of(type), 0);
+    uint64_t span = jm__track_begin(JM_SPAN_NVTX, jm__track_intern(label), type_of(type), 0);
     if (id != NULL)
         *id = span;
     else
@@ -95,7 +89,7 @@ KERNEL(fence)
 
 JM_API void kokkosp_push_profile_region(const char *label)
 {
-    const jm__range range = {intern(label), type_of(&region), {0}};
+    const jm__range range = {jm__track_intern(label), type_of(&region), {0}};
     jm__ranges_push(&region, &range);
 }
 
@@ -113,8 +107,9 @@ JM_API void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const
     snprintf(name, sizeof name, "deep_copy %.*s (%.*s) from %.*s (%.*s)", LABEL_BYTES,
              to_label == NULL ? "" : to_label, (int)sizeof to.name, to.name, LABEL_BYTES,
              from_label == NULL ? "" : from_label, (int)sizeof from.name, from.name);
-    const jm__range copy = {
-        intern(name), type_of(&deep_copy), {.kind = JM_PAYLOAD_NATURAL, .value = {.natural = bytes}}};
+    const jm__range copy = {jm__track_intern(name),
+                            type_of(&deep_copy),
+                            {.kind = JM_PAYLOAD_NATURAL, .value = {.natural = bytes}}};
     jm__ranges_push(&deep_copy, &copy);
 }
 
@@ -125,7 +120,7 @@ JM_API void kokkosp_end_deep_copy(void)
 
 JM_API void kokkosp_profile_event(const char *label)
 {
-    jm__track_mark_number(intern(label));
+    jm__track_mark_with(jm__track_intern(label), NULL);
 }
 
 /* ---- sections, which may overlap and end in another thread. Without a lock, as a fork may come at any time.
@@ -152,7 +147,7 @@ JM_API void kokkosp_create_profile_section(const char *label, uint32_t *id)
     while (i < SECTIONS_MAX && (sections[i].used || atomic_exchange(&sections[i].used, true)))
         i++;
     *id = i < SECTIONS_MAX ? i : NO_SECTION; /* too many sections: this one is not recorded */
-    if (i < SECTIONS_MAX) sections[i].name = jm__track_register(label, NAME_BYTES_MAX);
+    if (i < SECTIONS_MAX) sections[i].name = jm__track_register(label, JM_TRACK_NAME_MAX);
 }
 
 JM_API void kokkosp_start_profile_section(uint32_t id)

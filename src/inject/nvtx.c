@@ -195,7 +195,7 @@ static bool begin_nccl(const char *text, const nvtx_event_attributes *attributes
  * JOULEMAP_NVTX_DOMAINS lists the domains to record, with commas between, "default" for the default one. With
  * a minus before each name it lists those to leave out: "-CCCL,-NCCL". */
 
-#define NAME_BYTES_MAX 4095u
+#define NAME_BYTES_MAX JM_TRACK_NAME_MAX
 #define DOMAIN_BYTES   120u /* bytes of a domain's name; longer ones are cut */
 #define DOMAINS_MAX    256u
 #define CATEGORIES_MAX 4096u /* a power of two */
@@ -315,7 +315,7 @@ static uint32_t text_in(const nvtx_domain *domain, const char *text, bool regist
         prefixed[at + length] = '\0';
         text = prefixed;
     }
-    return registered ? jm__track_register(text, NAME_BYTES_MAX) : jm__track_intern(text, NAME_BYTES_MAX);
+    return registered ? jm__track_register(text, NAME_BYTES_MAX) : jm__track_intern(text);
 }
 
 /* ---- categories */
@@ -368,32 +368,32 @@ static uint32_t category_name(const nvtx_domain *domain, uint32_t id)
 #define META_BYTES (6 * TEXT_BYTES + 128)
 
 /* Write a text as a JSON string. */
-static void quote(char *excluded, size_t size, const char *text)
+static void quote(char *out, size_t size, const char *text)
 {
     size_t length = jm__utf8_cut(text, TEXT_BYTES), at = 0;
-    excluded[at++] = '"';
+    out[at++] = '"';
     for (size_t i = 0; i < length && at + 8 < size; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c >= 0x20 && c != '"' && c != '\\')
-            excluded[at++] = (char)c;
+            out[at++] = (char)c;
         else
-            at += (size_t)snprintf(excluded + at, size - at, "\\u%04x", c);
+            at += (size_t)snprintf(out + at, size - at, "\\u%04x", c);
     }
-    excluded[at++] = '"';
-    excluded[at] = '\0';
+    out[at++] = '"';
+    out[at] = '\0';
 }
 
 /* A number that JSON cannot write (NAN, infinity) becomes null. */
-static void write_number(char *excluded, size_t size, const jm__track_number *payload)
+static void write_number(char *out, size_t size, const jm__track_number *payload)
 {
     if (payload->kind == JM_PAYLOAD_INTEGER)
-        snprintf(excluded, size, "%" PRId64, payload->value.integer);
+        snprintf(out, size, "%" PRId64, payload->value.integer);
     else if (payload->kind == JM_PAYLOAD_NATURAL)
-        snprintf(excluded, size, "%" PRIu64, payload->value.natural);
+        snprintf(out, size, "%" PRIu64, payload->value.natural);
     else if (isfinite(payload->value.real))
-        jm__print(excluded, size, "%.17g", payload->value.real);
+        jm__print(out, size, "%.17g", payload->value.real);
     else
-        snprintf(excluded, size, "null");
+        snprintf(out, size, "null");
 }
 
 static void put_mark(const jm__range *range)
@@ -402,7 +402,7 @@ static void put_mark(const jm__range *range)
     const char *text = range->type == 0 ? NULL : jm__track_text(range->type);
     bool numbered = range->payload.kind != JM_PAYLOAD_NONE;
     if (text == NULL && !numbered) {
-        jm__track_mark_number(range->name);
+        jm__track_mark_with(range->name, NULL);
         return;
     }
     if (text != NULL) quote(category, sizeof category, text);
@@ -415,12 +415,11 @@ static void put_mark(const jm__range *range)
 
 static void mark_object_name(const char *kind, uint64_t id, const char *name)
 {
-    static const char title[] = "NVTX name";
     char quoted[6 * TEXT_BYTES + 16], meta[META_BYTES];
     if (name == NULL || name[0] == '\0') return;
     quote(quoted, sizeof quoted, name);
     snprintf(meta, sizeof meta, "{\"of\": \"%s\", \"id\": %" PRIu64 ", \"name\": %s}", kind, id, quoted);
-    jm__track_mark_with(jm__track_intern(title, sizeof title), meta);
+    jm__track_mark_with(jm__track_intern("NVTX name"), meta);
 }
 
 /* ---- NVTX's functions */
@@ -428,7 +427,7 @@ static void mark_object_name(const char *kind, uint64_t id, const char *name)
 JM_API int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table);
 
 /* Convert to UTF-8, cut to the size of `out`. "" for NULL. */
-static const char *to_utf8(const wchar_t *text, char excluded[NAME_BYTES_MAX + 1])
+static const char *to_utf8(const wchar_t *text, char out[NAME_BYTES_MAX + 1])
 {
     size_t at = 0;
     for (; text != NULL && *text != L'\0'; text++) {
@@ -437,12 +436,12 @@ static const char *to_utf8(const wchar_t *text, char excluded[NAME_BYTES_MAX + 1
         if (c > 0x10FFFF || at + bytes > NAME_BYTES_MAX) break;
         static const unsigned char leads[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
         for (size_t i = bytes; i > 1; i--, c >>= 6)
-            excluded[at + i - 1] = (char)(0x80u | (c & 0x3Fu));
-        excluded[at] = (char)(leads[bytes] | c);
+            out[at + i - 1] = (char)(0x80u | (c & 0x3Fu));
+        out[at] = (char)(leads[bytes] | c);
         at += bytes;
     }
-    excluded[at] = '\0';
-    return excluded;
+    out[at] = '\0';
+    return out;
 }
 
 static uint32_t text_of_wide(const nvtx_domain *domain, const wchar_t *text, bool registered)
@@ -472,9 +471,8 @@ static uint32_t name_of(const nvtx_domain *domain, const nvtx_event_attributes *
 {
     if (is_xla(domain)) return jm__xla_name(attributes);
     const nvtx_message none = {NULL};
-    bool prefixed = is_complete(attributes);
-    return message_number(domain, prefixed ? attributes->message_type : 0,
-                          prefixed ? &attributes->message : &none);
+    if (!is_complete(attributes)) return message_number(domain, 0, &none);
+    return message_number(domain, attributes->message_type, &attributes->message);
 }
 
 static jm__track_number payload_of(const nvtx_event_attributes *a)

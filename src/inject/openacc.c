@@ -53,8 +53,6 @@ typedef void acc_register(int event, acc_callback *callback, int how);
 
 JM_API void acc_register_library(acc_register *enable, acc_register *disable, void *lookup);
 
-#define NAME_BYTES_MAX 4095u
-
 static const char *const constructs[] = {
     "parallel", "kernels",  "loop", "data",   "enter data", "exit data", "host_data", "atomic", "declare",
     "init",     "shutdown", "set",  "update", "routine",    "wait",      "runtime",   "serial"};
@@ -90,16 +88,16 @@ static const char *base_of(const char *path)
 /* The name of a region: its place in the source, else its construct. */
 static uint32_t name_of(const acc_prof_info *info, const char *construct)
 {
-    char name[NAME_BYTES_MAX + 32];
+    char name[JM_TRACK_NAME_MAX + 32];
     const char *where = NULL;
     if (HAS(info, file) && info->file != NULL && info->file[0] != '\0') where = base_of(info->file);
     if (HAS(info, function) && info->function != NULL && info->function[0] != '\0') where = info->function;
     bool has_line = where != NULL && HAS(info, line) && info->line > 0;
     if (has_line)
-        snprintf(name, sizeof name, "%.*s:%d", (int)NAME_BYTES_MAX, where, info->line);
+        snprintf(name, sizeof name, "%.*s:%d", (int)JM_TRACK_NAME_MAX, where, info->line);
     else
-        snprintf(name, sizeof name, "%.*s", (int)NAME_BYTES_MAX, where == NULL ? construct : where);
-    return jm__track_intern(name, NAME_BYTES_MAX);
+        snprintf(name, sizeof name, "%.*s", (int)JM_TRACK_NAME_MAX, where == NULL ? construct : where);
+    return jm__track_intern(name);
 }
 
 static void on_event(const acc_prof_info *info, const acc_event_info *event, const void *api)
@@ -113,8 +111,7 @@ static void on_event(const acc_prof_info *info, const acc_event_info *event, con
         bool compute = pairs[i].first == ACC_EVENT_COMPUTE;
         const char *construct = compute ? construct_of(event, pairs[i].text) : pairs[i].text;
         snprintf(type, sizeof type, "OpenACC %s", construct);
-        const jm__range range = {.name = name_of(info, construct),
-                                 .type = jm__track_intern(type, sizeof type)};
+        const jm__range range = {.name = name_of(info, construct), .type = jm__track_intern(type)};
         jm__ranges_push(&pairs[i], &range);
     }
 }

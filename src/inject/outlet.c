@@ -3,11 +3,11 @@
 #include "inject/outlet.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "record/timeline/ring.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -55,20 +55,12 @@ static void *run_flusher(void *unused)
 
 void jm__flusher_start(bool (*flush)(bool forced), void (*return_handler)(void))
 {
-    pthread_condattr_t attributes;
-    sigset_t all, before;
     pthread_mutex_lock(&flusher_mutex);
     ending = kicked = ended = abandoned = false;
     flush_records = flush;
     on_return = return_handler;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&wakes, &attributes);
-    pthread_condattr_destroy(&attributes);
-    sigfillset(&all); /* the program's signals belong to its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    running = pthread_create(&flusher, NULL, run_flusher, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    jm__condition_init(&wakes);
+    running = jm__thread_start(&flusher, run_flusher, NULL) == 0;
     pthread_mutex_unlock(&flusher_mutex);
 }
 

@@ -286,8 +286,7 @@ void jm__xla_title_read(jm__xla_title *title, const char *text, const char *pref
 
 /* ---- spans */
 
-#define DEPTH_MAX  64 /* open ranges per thread; deeper ones get no span */
-#define NAME_BYTES 4095u
+#define DEPTH_MAX 64 /* open ranges per thread; deeper ones get no span */
 
 /* The span that a range begins. */
 typedef struct range_kind {
@@ -327,7 +326,7 @@ static range_kind operation(const jm__xla_title *title)
 {
     char name[2 * JM_XLA_NAME_MAX];
     snprintf(name, sizeof name, "%s%s%s", function, title->name[0] != '\0' ? "." : "", title->name);
-    return (range_kind){title->span, jm__track_register(name, NAME_BYTES), type_of(name)};
+    return (range_kind){title->span, jm__track_register(name, JM_TRACK_NAME_MAX), type_of(name)};
 }
 
 static range_kind read_text(const char *text)
@@ -339,8 +338,8 @@ static range_kind read_text(const char *text)
     memcpy(function, title.name, sizeof function);
     memcpy(prefix, title.prefix, sizeof prefix);
     if (title.kind == JM_XLA_AUTOTUNING)
-        return (range_kind){JM_SPAN_NVTX, jm__track_register("XLA autotuning", NAME_BYTES), 0};
-    uint32_t name = jm__track_register(title.name, NAME_BYTES);
+        return (range_kind){JM_SPAN_NVTX, jm__track_register("XLA autotuning", JM_TRACK_NAME_MAX), 0};
+    uint32_t name = jm__track_register(title.name, JM_TRACK_NAME_MAX);
     return (range_kind){title.span, name, name};
 }
 
@@ -375,7 +374,7 @@ static range_kind begun_by(const nvtx_event_attributes *attributes)
         return range_kind_of_handle(attributes->message.registered);
     const char *text = attributes->message.ascii;
     if (attributes->message_type != NVTX_MESSAGE_ASCII || text == NULL) return unnamed;
-    if (is_foreign(text)) return (range_kind){JM_SPAN_NVTX, jm__track_intern(text, NAME_BYTES), 0};
+    if (is_foreign(text)) return (range_kind){JM_SPAN_NVTX, jm__track_intern(text), 0};
     return read_text(text);
 }
 

@@ -2,13 +2,13 @@
 #include "record/counters/source.h"
 
 #include "base/plain.h"
+#include "base/thread.h"
 #include "record/counters/duty_cycle.h"
 #include "record/counters/helper.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,14 +225,9 @@ static void *source_thread(void *context)
     return NULL;
 }
 
-/* The thread blocks all signals: they belong to the program. */
 static jm_status start_thread(jm__counter_source *source, jm_error *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&source->thread, NULL, source_thread, source);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = jm__thread_start(&source->thread, source_thread, source);
     if (code != 0)
         return jm__fail(err, JM_INTERNAL, code, "pthread_create", "no thread for hardware counters: %s",
                         strerror(code));

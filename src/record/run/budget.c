@@ -95,8 +95,9 @@ static double extra_ns(const jm__budget *b, const jm__step_class *class)
 
 /* ---- classes */
 
-static jm__budget_step key_of(const jm__budget *b, const jm__budget_step *step)
+static jm__budget_step key_of(const jm__budget *b)
 {
+    const jm__budget_step *step = &b->step;
     return (jm__budget_step){.name = b->ignores_names ? 0 : step->name,
                              .phase = step->phase,
                              .samples = jm__count_class(step->samples),
@@ -109,22 +110,26 @@ static bool matches(const jm__step_class *class, const jm__budget_step *key)
     return class->steps > 0 && memcmp(&class->step, key, sizeof *key) == 0;
 }
 
-/* Was any class of its name and phase, with any counts, opened? */
+/* The same with any counts. */
+static bool is_similar(const jm__step_class *class, const jm__budget_step *key)
+{
+    return class->steps > 0 && class->step.name == key->name && class->step.phase == key->phase &&
+           class->step.is_phase == key->is_phase;
+}
+
+/* Was any similar class opened? */
 static bool is_opened(const jm__budget *b, const jm__budget_step *key)
 {
-    for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
-        const jm__step_class *class = &b->classes[i];
-        bool same = class->steps > 0 && class->step.name == key->name && class->step.phase == key->phase &&
-                    class->step.is_phase == key->is_phase;
-        if (same && class->opened) return true;
-    }
+    for (size_t i = 0; i < JM_STEP_CLASSES; i++)
+        if (b->classes[i].opened && is_similar(&b->classes[i], key)) return true;
     return false;
 }
 
-/* The class of a finished step. If there are too many classes, the least recently seen one is replaced. */
-static jm__step_class *class_of(jm__budget *b, const jm__budget_step *step)
+/* The class of the step that has finished. If there are too many classes, the least recently seen one is
+ * replaced. */
+static jm__step_class *class_of(jm__budget *b)
 {
-    jm__budget_step key = key_of(b, step);
+    jm__budget_step key = key_of(b);
     if (b->class != NULL && matches(b->class, &key)) return b->class;
     jm__step_class *oldest = NULL;
     for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
@@ -138,28 +143,20 @@ static jm__step_class *class_of(jm__budget *b, const jm__budget_step *step)
     return oldest;
 }
 
-/* The class of a step that begins, whose counts may be unknown: that of the last similar step. NULL: it is
+/* The class of the step that begins, whose counts may be unknown: that of the last similar step. NULL: it is
  * new. */
-static const jm__step_class *guess_class(const jm__budget *b, const jm__budget_step *step)
+static const jm__step_class *guess_class(const jm__budget *b)
 {
-    jm__budget_step key = key_of(b, step);
+    jm__budget_step key = key_of(b);
     const jm__step_class *last = NULL;
     for (size_t i = 0; i < JM_STEP_CLASSES; i++) {
         const jm__step_class *class = &b->classes[i];
-        if (class->steps == 0 || class->step.name != key.name || class->step.phase != key.phase) continue;
-        if (class->step.is_phase != key.is_phase) continue;
+        if (!is_similar(class, &key)) continue;
         if (key.samples != 0 && class->step.samples != key.samples) continue;
         if (key.tokens != 0 && class->step.tokens != key.tokens) continue;
         if (last == NULL || class->last > last->last) last = class;
     }
     return last;
-}
-
-static bool is_traced_from_its_beginning(const jm__budget *b, const jm__step_class *class,
-                                         const jm__budget_step *step)
-{
-    jm__budget_step key = key_of(b, step);
-    return (class != NULL && class->opened) || is_opened(b, &key);
 }
 
 /* ---- cost */
@@ -290,7 +287,7 @@ static void charge_early(jm__budget *b, const jm__step_class *class, int64_t too
 static void end_step(jm__budget *b, int64_t t_ns)
 {
     int64_t took_ns = t_ns > b->step_ns ? t_ns - b->step_ns : 0;
-    jm__step_class *class = class_of(b, &b->step);
+    jm__step_class *class = class_of(b);
     note_place(b, class);
     if (b->level != JM_TRACING_STEPS) {
         if (is_early(b, class, took_ns))
@@ -373,21 +370,21 @@ static int64_t last_ns(const jm__step_class *class)
 }
 
 /* The number of steps from choosing a burst to its first traced step. */
-static uint64_t steps_ahead(const jm__budget *b, const jm__step_class *class, bool is_phase)
+static uint64_t steps_ahead(const jm__budget *b, const jm__step_class *class)
 {
-    return is_phase ? 0 : 2 * b->lag_steps + warm_steps(class);
+    return b->step.is_phase ? 0 : 2 * b->lag_steps + warm_steps(class);
 }
 
-static int64_t ahead_ns(const jm__budget *b, const jm__step_class *class, bool is_phase)
+static int64_t ahead_ns(const jm__budget *b, const jm__step_class *class)
 {
-    return (int64_t)steps_ahead(b, class, is_phase) * last_ns(class);
+    return (int64_t)steps_ahead(b, class) * last_ns(class);
 }
 
 /* How long a due burst waits after its announcement. 0 if it takes that long anyway, or if steps are so long
  * that it would come too late. */
-static int64_t wait_ns(const jm__budget *b, const jm__step_class *class, bool is_phase)
+static int64_t wait_ns(const jm__budget *b, const jm__step_class *class)
 {
-    int64_t by_itself_ns = ahead_ns(b, class, is_phase);
+    int64_t by_itself_ns = ahead_ns(b, class);
     int64_t in_steps_ns = (int64_t)steps_in(JM_BUDGET_AHEAD_NS, last_ns(class)) * last_ns(class);
     bool waits = by_itself_ns < JM_BUDGET_AHEAD_NS && in_steps_ns + by_itself_ns <= JM_BUDGET_AHEAD_MOST_NS;
     return waits ? JM_BUDGET_AHEAD_NS : 0;
@@ -403,12 +400,12 @@ static bool is_announced_due(jm__budget *b)
 }
 
 /* Only time calls for it, so it is announced before. */
-static bool is_regular_due(jm__budget *b, const jm__step_class *class, bool is_phase, double cost_ns)
+static bool is_regular_due(jm__budget *b, const jm__step_class *class, double cost_ns)
 {
     if (b->soon_ns > 0) return is_announced_due(b);
     bool is_new = class == NULL || class->traced.count == 0;
     double part = is_new || has_changed(class) ? 1 : JM_BUDGET_REGULAR;
-    int64_t waits_ns = wait_ns(b, class, is_phase);
+    int64_t waits_ns = wait_ns(b, class);
     bool is_apart = b->level_steps >= JM_BUDGET_APART_STEPS && b->level_ns + waits_ns >= JM_BUDGET_APART_NS;
     bool is_known = class == NULL || class->owed == 0 || has_known_time(class); /* else wait until it has */
     if (!is_apart || !is_known || left_at_ns(b, part, b->now_ns + waits_ns) < cost_ns) return false;
@@ -419,7 +416,7 @@ static bool is_regular_due(jm__budget *b, const jm__step_class *class, bool is_p
 }
 
 /* At level STEPS. */
-static bool is_due(jm__budget *b, const jm__step_class *class, bool is_phase, bool opened)
+static bool is_due(jm__budget *b, const jm__step_class *class, bool opened)
 {
     double cost_ns = burst_cost_ns(b, class);
     if (!opened && !comes_singly(b, class)) return left_ns(b, 1) + JM_BUDGET_DEBT_NS >= cost_ns;
@@ -428,7 +425,7 @@ static bool is_due(jm__budget *b, const jm__step_class *class, bool is_phase, bo
         b->awaited = other;
         return true;
     }
-    return is_regular_due(b, class, is_phase, cost_ns);
+    return is_regular_due(b, class, cost_ns);
 }
 
 static bool has_lasted(const jm__budget *b)
@@ -460,11 +457,11 @@ static void note_changes(jm__budget *b)
 }
 
 /* At level STEPS. */
-static void begin_burst(jm__budget *b, const jm__step_class *class, bool is_phase)
+static void begin_burst(jm__budget *b, const jm__step_class *class)
 {
     note_changes(b);
-    b->on_step = b->steps + steps_ahead(b, class, is_phase);
-    b->is_announced = ahead_ns(b, class, is_phase) < JM_BUDGET_AHEAD_NS;
+    b->on_step = b->steps + steps_ahead(b, class);
+    b->is_announced = ahead_ns(b, class) < JM_BUDGET_AHEAD_NS;
 }
 
 /* Announces the next burst in time. */
@@ -477,10 +474,10 @@ static void announce_burst(jm__budget *b, const jm__step_class *class)
     b->is_announced = true;
 }
 
-static jm_tracing next_level(jm__budget *b, const jm__step_class *class, const jm__budget_step *step)
+static jm_tracing next_level(jm__budget *b, const jm__step_class *class)
 {
-    bool is_phase = step->is_phase != 0;
-    bool opened = is_traced_from_its_beginning(b, class, step);
+    const jm__budget_step key = key_of(b);
+    bool is_phase = b->step.is_phase != 0, opened = is_opened(b, &key);
     bool is_summed_up = b->now_ns >= b->look_ns;
     if (is_summed_up) {
         charge_all(b);
@@ -494,8 +491,8 @@ static jm_tracing next_level(jm__budget *b, const jm__step_class *class, const j
         return JM_TRACING_STEPS;
     }
     if (is_phase || b->on_step <= b->steps) {
-        if ((!is_summed_up && class != NULL) || !is_due(b, class, is_phase, opened)) return JM_TRACING_STEPS;
-        begin_burst(b, class, is_phase);
+        if ((!is_summed_up && class != NULL) || !is_due(b, class, opened)) return JM_TRACING_STEPS;
+        begin_burst(b, class);
     }
     return is_phase ? JM_TRACING_ON : JM_TRACING_WARM;
 }
@@ -509,8 +506,8 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step_ns = t_ns;
     b->steps++;
     b->phase_steps += step->is_phase;
-    const jm__step_class *class = guess_class(b, step);
-    jm_tracing level = next_level(b, class, step);
+    const jm__step_class *class = guess_class(b);
+    jm_tracing level = next_level(b, class);
     announce_burst(b, class);
     return level;
 }

@@ -20,21 +20,6 @@ static int64_t take_set(void *context, const jm__counter_set *set)
     return id;
 }
 
-static void take_block(void *context, const jm__counter_block *block)
-{
-    jm__run_queue_add_counter_block(&((jm_run *)context)->queue, block);
-}
-
-static void take_event(void *context, const jm__event *event)
-{
-    jm__run_queue_add_event(&((jm_run *)context)->queue, event);
-}
-
-static void take_fact(void *context, const char *key, const char *value)
-{
-    jm__run_queue_add_fact(&((jm_run *)context)->queue, key, value);
-}
-
 /* Work on a simulated board is spans: its kernels are never reported. */
 static bool runs_spans(const jm_run *run)
 {
@@ -45,16 +30,18 @@ static bool runs_spans(const jm_run *run)
 
 void jm__run_counters_start(jm_run *run, const jm_run_options *options)
 {
-    const jm__counter_sink sink = {
-        .context = run, .set = take_set, .block = take_block, .event = take_event, .fact = take_fact};
+    const jm__counter_sink sink = {.context = run,
+                                   .set = take_set,
+                                   .block = jm__run_queue_counter_block,
+                                   .event = jm__run_queue_event,
+                                   .fact = jm__run_queue_fact};
     bool traced = (options->kernels || options->child_kernels) && run->collector != NULL;
-    const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
     bool requested = options->counters > 0;
     const jm__counter_options source_options = {
-        .seconds_a_minute = options->counters > 0 ? options->counters : JM_DUTY_CYCLE_DEFAULT_S,
+        .seconds_a_minute = requested ? options->counters : JM_DUTY_CYCLE_DEFAULT_S,
         .requested = requested,
         .traced = traced && !(requested && runs_spans(run)),
-        .sim = sim,
+        .sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM"),
         .run_dir = run->folder.path};
     jm_error cause = {0};
     if (options->counters < 0 || (options->counters == 0 && !traced) || options->sampling_only) return;
@@ -63,7 +50,7 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
         return;
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns()};
     snprintf(event.text, sizeof event.text, "%.250s", cause.text);
-    take_event(run, &event);
+    jm__run_queue_event(run, &event);
 }
 
 static const struct {

@@ -81,17 +81,12 @@ static bool is_stale(const char *folder)
 }
 
 /* A process sees its own locks as free, and closing the file would drop them: skip own runs by pid. */
-static bool is_ours(const char *name)
+static bool is_ours(const char *folder)
 {
     char own[64];
+    const char *slash = strrchr(folder, '/');
     snprintf(own, sizeof own, "joulemap-%u-%d-", (unsigned)geteuid(), (int)getpid());
-    return strncmp(name, own, strlen(own)) == 0;
-}
-
-static bool is_path_of_ours(const char *path)
-{
-    const char *base = strrchr(path, '/');
-    return is_ours(base == NULL ? path : base + 1);
+    return strncmp(slash == NULL ? folder : slash + 1, own, strlen(own)) == 0;
 }
 
 static void remove_stale(const char *parent)
@@ -200,7 +195,7 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     char text[RUN_TEXT_MAX], pid[24], budget[32];
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;
     memcpy(folder.path, path, strlen(path) + 1);
-    if (is_path_of_ours(path)) return false;
+    if (is_ours(path)) return false;
     int file = jm__private_file(path, JM_RUN_FILE, O_RDWR);
     if (file < 0 && (errno == EACCES || errno == EPERM)) jm__door_knock(path);
     if (file < 0) return false;
@@ -234,7 +229,7 @@ bool jm__run_folder_expect(const jm__run_folder *folder, int64_t pid, bool kerne
 bool jm__run_folder_is_alive(const char *path)
 {
     char name[PATH_MAX];
-    if (is_path_of_ours(path)) return join(name, sizeof name, path, JM_RUN_FILE) && access(name, F_OK) == 0;
+    if (is_ours(path)) return join(name, sizeof name, path, JM_RUN_FILE) && access(name, F_OK) == 0;
     return jm__run_is_alive(path);
 }
 

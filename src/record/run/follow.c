@@ -1,6 +1,7 @@
 /* Calls dormant programs into this run, and releases them (record/timeline/which_run.h). */
 #include "base/clock.h"
 #include "record/run/inside.h"
+#include "record/timeline/identity.h"
 #include "record/timeline/ring_format.h"
 #include "record/timeline/which_run.h"
 
@@ -42,54 +43,31 @@ static const char writers[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
 
 /* ---- /proc */
 
-/* The value of `name` in a file of lines "name<separator>value" that end with `end`; false if missing. */
-static bool read_value(int64_t pid, const char *file, const char *name, int end, char *value, size_t size)
+/* The value of a variable in its initial environment; false: none. */
+static bool read_variable(pid_t pid, const char *name, char value[JM_RUN_FOLDER_MAX])
 {
-    char path[64], *line = NULL;
-    size_t room = 0, length = strlen(name);
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/%s", pid, file);
-    FILE *from = fopen(path, "re");
-    if (from == NULL) return false;
-    while (!found && getdelim(&line, &room, end, from) > 0) {
-        if (strncmp(line, name, length) != 0) continue;
-        line[strcspn(line, "\n")] = '\0';
-        snprintf(value, size, "%s", line + length);
-        found = true;
-    }
-    free(line);
-    fclose(from);
-    return found;
+    return jm__process_value(pid, "environ", name, '\0', value, JM_RUN_FOLDER_MAX) >= 0;
 }
 
 /* Has it a pid or network namespace of its own, with other pids or sockets? */
-static bool is_in_container(int64_t pid)
+static bool is_in_container(pid_t pid)
 {
-    char path[64], theirs[64] = "", ours[64] = "", pids[128];
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/ns/net", pid);
-    if (readlink(path, theirs, sizeof theirs - 1) > 0 &&
-        readlink("/proc/self/ns/net", ours, sizeof ours - 1) > 0 && strcmp(theirs, ours) != 0)
-        return true;
+    char pids[128];
+    uint64_t theirs = jm__namespace_of(pid, "net"), ours = jm__namespace_of(JM_SELF, "net");
+    if (theirs != 0 && ours != 0 && theirs != ours) return true;
     /* "NSpid:\t4711\t1": a number per namespace */
-    if (!read_value(pid, "status", "NSpid:\t", '\n', pids, sizeof pids)) return false;
-    return strchr(pids, '\t') != NULL;
+    return jm__process_value(pid, "status", "NSpid:\t", '\n', pids, sizeof pids) >= 0 &&
+           strchr(pids, '\t') != NULL;
 }
 
 /* Is it stopped by a signal, so that it cannot answer? A process under ptrace stops and continues all the
  * time and does not count. */
-static bool is_stopped(int64_t pid)
+static bool is_stopped(pid_t pid)
 {
-    char state[32] = "";
-    return read_value(pid, "status", "State:\t", '\n', state, sizeof state) && state[0] == 'T';
-}
-
-/* The folder has a link per thread. */
-static bool has_threads(int64_t pid)
-{
-    char path[64];
-    struct stat info;
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", pid);
-    return stat(path, &info) != 0 || info.st_nlink > 2 + 1;
+    char state;
+    pid_t parent;
+    uint64_t start_ticks;
+    return jm__process_stat(pid, &state, &parent, &start_ticks) && state == 'T';
 }
 
 /* ---- permission */
@@ -112,31 +90,29 @@ static jm_status check_owner(int64_t pid, jm_error *err)
         snprintf(name, sizeof name, "%.60s", owner->pw_name);
     else
         snprintf(name, sizeof name, "#%u", (unsigned)info.st_uid);
-    jm_status status = jm__fail(err, JM_NO_PERMISSION, EPERM, "jm_run_follow",
-                                "process %" PRId64 " is %s's: only its own user can attach to it", pid, name);
-    return jm__hint(err, status, "sudo -u %s joulemap attach %" PRId64, name, pid);
+    jm__fail(err, JM_NO_PERMISSION, EPERM, "jm_run_follow",
+             "process %" PRId64 " is %s's: only its own user can attach to it", pid, name);
+    return jm__hint(err, JM_NO_PERMISSION, "sudo -u %s joulemap attach %" PRId64, name, pid);
 }
 
 /* Nothing in it listens: finds out why. */
-static jm_status explain_silence(int64_t pid, jm_following *out, jm_error *err)
+static jm_status explain_silence(pid_t pid, jm_following *out, jm_error *err)
 {
-    char value[JM_RUN_FOLDER_MAX] = "";
-    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) return fail_gone(pid, err);
-    if (read_value(pid, "environ", "JOULEMAP_RUN=", '\0', value, sizeof value) &&
-        jm__run_folder_is_alive(value)) {
-        jm_status status =
-            jm__fail(err, JM_BUSY, 0, "jm_run_follow",
-                     "process %" PRId64 " is being recorded already, by the recorder of %s", pid, value);
-        return jm__hint(err, status, "that recording has it all: report it while it is written");
+    char value[JM_RUN_FOLDER_MAX];
+    if (kill(pid, 0) != 0 && errno == ESRCH) return fail_gone(pid, err);
+    if (read_variable(pid, "JOULEMAP_RUN=", value) && jm__run_folder_is_alive(value)) {
+        jm__fail(err, JM_BUSY, 0, "jm_run_follow",
+                 "process %d is being recorded already, by the recorder of %s", (int)pid, value);
+        return jm__hint(err, JM_BUSY, "that recording has it all: report it while it is written");
     }
     if (is_in_container(pid)) {
-        jm_status status = jm__fail(
-            err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
-            "process %" PRId64 " runs in a container, where it has another number and other sockets", pid);
-        return jm__hint(err, status, "run `joulemap attach` inside of it, with the process's number there");
+        jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
+                 "process %d runs in a container, where it has another number and other sockets", (int)pid);
+        return jm__hint(err, JM_NOT_SUPPORTED,
+                        "run `joulemap attach` inside of it, with the process's number there");
     }
-    bool waits = read_value(pid, "environ", JM_DORMANT_VARIABLE "=", '\0', value, sizeof value) &&
-                 value[0] != '\0' && strcmp(value, "0") != 0;
+    bool waits =
+        read_variable(pid, JM_DORMANT_VARIABLE "=", value) && value[0] != '\0' && strcmp(value, "0") != 0;
     *out = waits ? JM_FOLLOWING_LATER : JM_FOLLOWING_NOTHING;
     return JM_OK;
 }
@@ -255,28 +231,26 @@ static received receive(int fd, int timeout_ms, char *message, size_t size)
 static jm_status report_refusal(int64_t pid, const char *answer, jm_error *err)
 {
     if (answer[0] == JM_DORMANT_BUSY) {
-        jm_status status =
-            jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " is being recorded already%s%s",
-                     pid, answer[1] != '\0' ? ": " : "", answer + 1);
-        return jm__hint(err, status, "end that recording first");
+        jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " is being recorded already%s%s", pid,
+                 answer[1] != '\0' ? ": " : "", answer + 1);
+        return jm__hint(err, JM_BUSY, "end that recording first");
     }
     if (answer[0] == JM_DORMANT_LATER) {
-        jm_status status = jm__fail(err, JM_BUSY, 0, "jm_run_follow",
-                                    "process %" PRId64 " cannot be recorded yet: %.300s", pid, answer + 1);
-        return jm__hint(err, status, "attach again a little later");
+        jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " cannot be recorded yet: %.300s", pid,
+                 answer + 1);
+        return jm__hint(err, JM_BUSY, "attach again a little later");
     }
     if (answer[0] == SILENT) {
-        jm_status status =
-            jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " %.300s", pid, answer + 1);
-        return jm__hint(err, status, "`kill -CONT %" PRId64 "` lets a stopped one go on; then attach again",
+        jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " %.300s", pid, answer + 1);
+        return jm__hint(err, JM_BUSY, "`kill -CONT %" PRId64 "` lets a stopped one go on; then attach again",
                         pid);
     }
     if (answer[0] == UNCALLED)
         return jm__fail(err, JM_IO, 0, "jm_run_follow", "process %" PRId64 " cannot be called: %.300s", pid,
                         answer + 1);
-    jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
-                                "process %" PRId64 " cannot be recorded: %.300s", pid, answer + 1);
-    return jm__hint(err, status,
+    jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "process %" PRId64 " cannot be recorded: %.300s", pid,
+             answer + 1);
+    return jm__hint(err, JM_NOT_SUPPORTED,
                     "the process and this recorder need the same joulemap and the same /dev/shm");
 }
 
@@ -301,7 +275,7 @@ static void answer_uncalled(pid_t pid, int code, char *answer, size_t size)
 static bool receive_answer(int fd, pid_t pid, received *how, char *answer, size_t size)
 {
     *how = receive(fd, SPAN_WAIT_MS, answer, size);
-    if (*how == NOTHING_IN_TIME && !has_threads(pid)) return false;
+    if (*how == NOTHING_IN_TIME && !jm__process_has_threads(pid, 0)) return false;
     if (*how == NOTHING_IN_TIME) *how = receive(fd, JOIN_WAIT_MS - SPAN_WAIT_MS, answer, size);
     return true;
 }
@@ -346,26 +320,15 @@ static int start_recording(jm_run *run, pid_t pid, char writer, bool kernels, ch
 
 /* ---- followed processes */
 
-/* Has it closed its end, by exiting or by exec? */
-static bool has_left(const jm__followed *one, pid_t any)
-{
-    (void)any;
-    char byte;
-    return recv(one->line, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-static bool has_pid(const jm__followed *one, pid_t pid)
-{
-    return one->pid == pid;
-}
-
-/* Closes the links of processes for which `should_close` is true, which ends their recording. */
-static void close_links(jm_run *run, bool (*should_close)(const jm__followed *one, pid_t pid), pid_t pid)
+/* Closes the links of a process (0: none), which ends its recording, and of those that have closed their end,
+ * by exiting or by exec. */
+static void close_links(jm_run *run, pid_t pid)
 {
     size_t kept = 0;
     for (size_t i = 0; i < run->followed.count; i++) {
+        char byte;
         jm__followed one = run->followed.items[i];
-        if (should_close(&one, pid))
+        if (one.pid == pid || recv(one.line, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
             close(one.line);
         else
             run->followed.items[kept++] = one;
@@ -407,14 +370,14 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
     if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "this run cannot record other processes");
     JM_TRY(check_owner(pid, err));
-    close_links(run, has_left, 0);
+    close_links(run, 0);
     for (size_t i = 0; i < sizeof writers; i++) {
         jm_status status = follow(run, (pid_t)pid, writers[i], kernels, &joined, err);
         if (status == JM_OK) continue;
-        close_links(run, has_pid, (pid_t)pid); /* spans alone would look complete */
+        close_links(run, (pid_t)pid); /* spans alone would look complete */
         return status;
     }
-    if (!joined) return explain_silence(pid, out, err);
+    if (!joined) return explain_silence((pid_t)pid, out, err);
     *out = JM_FOLLOWING;
     return JM_OK;
 }

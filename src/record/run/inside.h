@@ -43,14 +43,12 @@ typedef struct jm__run_queue {
     jm__run_rows rows;
 } jm__run_queue;
 
-void jm__run_queue_init(jm__run_queue *queue);
-void jm__run_queue_free(jm__run_queue *queue);
-
-void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings, size_t count);
-void jm__run_queue_add_event(jm__run_queue *queue, const jm__event *event);
-void jm__run_queue_add_anchor(jm__run_queue *queue, const jm__anchor *anchor);
-void jm__run_queue_add_counter_block(jm__run_queue *queue, const jm__counter_block *block);
-void jm__run_queue_add_fact(jm__run_queue *queue, const char *key, const char *value);
+/* Functions of sinks, whose context is the run. */
+void jm__run_queue_readings(void *run, const jm_reading *readings, size_t count);
+void jm__run_queue_event(void *run, const jm__event *event);
+void jm__run_queue_anchor(void *run, const jm__anchor *anchor);
+void jm__run_queue_counter_block(void *run, const jm__counter_block *block);
+void jm__run_queue_fact(void *run, const char *key, const char *value);
 
 /* Swaps the waiting rows with `rows`, which must be empty; its memory is reused. */
 void jm__run_queue_swap(jm__run_queue *queue, jm__run_rows *rows);
@@ -153,7 +151,7 @@ void jm__run_ranges_start(jm_run *run);
 void jm__run_trace_begin(jm_run *run);
 
 /* Forgets all settings: everything is traced. */
-void jm__run_trace_end(void);
+void jm__run_trace_reset(void);
 
 /* A dormant run begins to wait for recorders, or has ended; repeated calls have no effect. */
 void jm__run_wait(jm_run *run, bool wait);

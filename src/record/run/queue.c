@@ -3,20 +3,14 @@
 
 #include <string.h>
 
-void jm__run_queue_init(jm__run_queue *queue)
+static jm__run_queue *queue_of(void *run)
 {
-    *queue = (jm__run_queue){0};
-    pthread_mutex_init(&queue->lock, NULL);
+    return &((jm_run *)run)->queue;
 }
 
-void jm__run_queue_free(jm__run_queue *queue)
+void jm__run_queue_readings(void *run, const jm_reading *readings, size_t count)
 {
-    jm__run_rows_free(&queue->rows);
-    pthread_mutex_destroy(&queue->lock);
-}
-
-void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings, size_t count)
-{
+    jm__run_queue *queue = queue_of(run);
     pthread_mutex_lock(&queue->lock);
     jm__run_rows *rows = &queue->rows;
     size_t needed = rows->readings.count + count;
@@ -29,24 +23,27 @@ void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings
     pthread_mutex_unlock(&queue->lock);
 }
 
-void jm__run_queue_add_event(jm__run_queue *queue, const jm__event *event)
+void jm__run_queue_event(void *run, const jm__event *event)
 {
+    jm__run_queue *queue = queue_of(run);
     pthread_mutex_lock(&queue->lock);
     if (queue->rows.events.count >= JM_QUEUE_EVENTS_MAX || !jm__vec_push(&queue->rows.events, *event))
         queue->rows.lost_events++;
     pthread_mutex_unlock(&queue->lock);
 }
 
-void jm__run_queue_add_anchor(jm__run_queue *queue, const jm__anchor *anchor)
+void jm__run_queue_anchor(void *run, const jm__anchor *anchor)
 {
+    jm__run_queue *queue = queue_of(run);
     pthread_mutex_lock(&queue->lock);
     if (queue->rows.anchors.count >= JM_QUEUE_EVENTS_MAX || !jm__vec_push(&queue->rows.anchors, *anchor))
         queue->rows.lost_events++;
     pthread_mutex_unlock(&queue->lock);
 }
 
-void jm__run_queue_add_counter_block(jm__run_queue *queue, const jm__counter_block *block)
+void jm__run_queue_counter_block(void *run, const jm__counter_block *block)
 {
+    jm__run_queue *queue = queue_of(run);
     jm__counter_block row = *block;
     void *data = malloc(block->data.size);
     if (data != NULL) row.data.at = memcpy(data, block->data.at, block->data.size);
@@ -62,8 +59,9 @@ void jm__run_queue_add_counter_block(jm__run_queue *queue, const jm__counter_blo
     if (!kept) free(data);
 }
 
-void jm__run_queue_add_fact(jm__run_queue *queue, const char *key, const char *value)
+void jm__run_queue_fact(void *run, const char *key, const char *value)
 {
+    jm__run_queue *queue = queue_of(run);
     const jm__meta fact = {strdup(key), strdup(value)};
     pthread_mutex_lock(&queue->lock);
     bool kept = fact.key != NULL && fact.value != NULL && queue->rows.facts.count < JM_QUEUE_EVENTS_MAX &&

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "format/condense.h"
 #include "format/recording.h"
 #include "record/run/inside.h"
@@ -9,7 +10,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,14 +35,6 @@ static jm_status attach(jm_run *run, const char *recording, jm_error *err)
 {
     run->attached = true;
     return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
-}
-
-/* An attaching recorder records this program; it takes no readings itself. */
-static jm_status start_dormant(jm_run *run)
-{
-    run->attached = run->dormant = true;
-    jm__run_wait(run, true);
-    return JM_OK;
 }
 
 static const char *simulated_profile(const jm_run_options *options)
@@ -74,9 +66,8 @@ static jm_status start_rings(jm_run *run, jm_error *err)
 {
     pid_t nobody = 0;
     if (!atomic_compare_exchange_strong(&ring_owner, &nobody, run->owner) && nobody == run->owner) {
-        jm_status status =
-            jm__fail(err, JM_BUSY, 0, "jm_run_start", "a run is at work in this process already");
-        return jm__hint(err, status, "end that one first");
+        jm__fail(err, JM_BUSY, 0, "jm_run_start", "a run is at work in this process already");
+        return jm__hint(err, JM_BUSY, "end that one first");
     }
     atomic_store(&ring_owner, run->owner); /* a forked child inherits its parent's pid */
     run->has_rings = true;
@@ -90,8 +81,8 @@ static jm_status start_rings(jm_run *run, jm_error *err)
 static void release_rings(jm_run *run)
 {
     if (!run->has_rings) return;
-    jm__timeline_close();
-    jm__run_trace_end();
+    jm__track_close();
+    jm__run_trace_reset();
     atomic_store(&ring_owner, 0);
     run->has_rings = false;
 }
@@ -112,14 +103,9 @@ static void write_start(jm_run *run, const jm_run_options *options)
     jm__writer_anchor(run->writer, &anchor);
 }
 
-/* The thread blocks all signals: they belong to the program. */
 static jm_status start_thread(jm_run *run, jm_error *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&run->thread, NULL, jm__run_write, run);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = jm__thread_start(&run->thread, jm__run_write, run);
     if (code != 0)
         return jm__fail(err, JM_INTERNAL, code, "pthread_create", "no thread for the writer: %s",
                         strerror(code));
@@ -155,14 +141,10 @@ static jm_run *new_run(void)
 {
     jm_run *run = calloc(1, sizeof *run);
     if (run == NULL) return NULL;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&run->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    jm__condition_init(&run->changed);
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->writer_lock, NULL);
-    jm__run_queue_init(&run->queue);
+    pthread_mutex_init(&run->queue.lock, NULL);
     run->owner = getpid();
     return run;
 }
@@ -226,10 +208,15 @@ jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *er
     char recording[PATH_MAX];
     if (run == NULL) return jm__no_memory(err, "jm_run_start");
     bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
-    bool waits = !found && own_options.may_wait && jm__timeline_is_dormant();
-    jm_status status = found   ? attach(run, recording, err)
-                       : waits ? start_dormant(run)
-                               : start(run, &own_options, err);
+    jm_status status = JM_OK;
+    if (found) {
+        status = attach(run, recording, err);
+    } else if (own_options.may_wait && jm__timeline_is_dormant()) {
+        run->attached = run->dormant = true; /* an attaching recorder records it; it takes no readings */
+        jm__run_wait(run, true);
+    } else {
+        status = start(run, &own_options, err);
+    }
     if (status != JM_OK) {
         abandon(run);
         return status;
@@ -352,9 +339,9 @@ jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
 {
     if (jm__run_is_foreign(run)) return fail_foreign("jm_run_recording", err);
     if (run->dormant) {
-        jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
-                                    "this program was started dormant: it keeps no recording of its own");
-        return jm__hint(err, status,
+        jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
+                 "this program was started dormant: it keeps no recording of its own");
+        return jm__hint(err, JM_NOT_SUPPORTED,
                         "`joulemap attach %d` records it; without JOULEMAP_DORMANT it records itself",
                         (int)getpid());
     }
@@ -495,10 +482,11 @@ void jm_run_free(jm_run *run)
         free(*variable);
     free(run->environment);
     jm__strbuf_free(&run->sockets);
-    jm__run_queue_free(&run->queue);
+    jm__run_rows_free(&run->queue.rows);
     jm__run_rows_free(&run->taken);
     jm__vec_free(&run->boards);
     jm__vec_free(&run->boards_of_streams);
+    pthread_mutex_destroy(&run->queue.lock);
     pthread_mutex_destroy(&run->writer_lock);
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->changed);

@@ -14,7 +14,7 @@ static void report_refused(jm_run *run, int64_t board_id, const char *name)
     snprintf(event.text, sizeof event.text, "no room in memory for %.40s: none of its readings are here",
              name);
     run->refused = true;
-    jm__run_queue_add_event(&run->queue, &event);
+    jm__run_queue_event(run, &event);
 }
 
 /* ---- sampler: its thread waits for the writer's only when a board or sensor is new */
@@ -43,30 +43,14 @@ static int64_t take_sensor(void *context, const jm_sensor *sensor)
     return id;
 }
 
-static void take_readings(void *context, const jm_reading *readings, size_t count)
-{
-    jm__run_queue_add_readings(&((jm_run *)context)->queue, readings, count);
-}
-
-static void take_event(void *context, const jm__event *event)
-{
-    jm__run_queue_add_event(&((jm_run *)context)->queue, event);
-}
-
-static void take_anchor(void *context, int64_t monotonic_ns, int64_t realtime_ns)
-{
-    jm__anchor anchor = {monotonic_ns, realtime_ns};
-    jm__run_queue_add_anchor(&((jm_run *)context)->queue, &anchor);
-}
-
 jm__sampler_sink jm__run_sampler_sink(jm_run *run)
 {
     return (jm__sampler_sink){.context = run,
                               .board = take_board,
                               .sensor = take_sensor,
-                              .readings = take_readings,
-                              .event = take_event,
-                              .anchor = take_anchor};
+                              .readings = jm__run_queue_readings,
+                              .event = jm__run_queue_event,
+                              .anchor = jm__run_queue_anchor};
 }
 
 /* ---- collector: on the writer's thread, which holds writer_lock */

@@ -26,11 +26,20 @@
 
 enum { NOTE_WRITTEN = 1 }; /* JM_INJECT_NO_KERNELS: a note in the run has the reason */
 
-static void report_missing(jm_run *run)
+static void report_missing(jm_run *run, const char *why)
 {
     jm__event event = {.kind = JM_EVENT_CUPTI, .t_ns = jm__now_ns()};
-    snprintf(event.text, sizeof event.text, "kernels are not traced: %.200s", run->kernels_missing);
-    jm__run_queue_add_event(&run->queue, &event);
+    snprintf(run->kernels_missing, sizeof run->kernels_missing, "%.400s", why);
+    snprintf(event.text, sizeof event.text, "kernels are not traced: %.200s", why);
+    jm__run_queue_event(run, &event);
+}
+
+/* NULL: see dlerror. */
+static void *open_library(int more_flags)
+{
+    char path[PATH_MAX];
+    (void)jm__beside("libjoulemap_inject.so", path, sizeof path); /* missing: the path where it should be */
+    return jm__library_open(path, RTLD_NOW | RTLD_LOCAL | more_flags);
 }
 
 /* dlsym for functions: its result cannot be cast to a function pointer. NULL: no such function. */
@@ -49,49 +58,36 @@ static void find_functions(jm_run *run, void *library)
     find_function(library, "jm_inject_busy", &run->kernels_busy);
 }
 
-/* Copies why the started library traces no kernels. */
-static void take_reason(jm_run *run, void *library)
-{
-    const char *(*get_reason)(void);
-    find_function(library, "jm_inject_reason", &get_reason);
-    const char *reason = get_reason != NULL ? get_reason() : "";
-    snprintf(run->kernels_missing, sizeof run->kernels_missing, "%s",
-             reason[0] != '\0' ? reason : "nothing can be written into the folder of the run");
-}
-
 static void start_kernels(jm_run *run)
 {
-    char path[PATH_MAX];
-    (void)jm__beside("libjoulemap_inject.so", path,
-                     sizeof path); /* if it is missing, the path where it should be */
-    void *library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL);
+    int (*begin)(const char *run_dir);
+    const char *(*get_reason)(void);
+    void *library = open_library(0);
     if (library == NULL) {
         const char *reason = dlerror();
-        snprintf(run->kernels_missing, sizeof run->kernels_missing, "%.400s",
-                 reason == NULL ? "libjoulemap_inject.so cannot be loaded" : reason);
-        report_missing(run);
+        report_missing(run, reason == NULL ? "libjoulemap_inject.so cannot be loaded" : reason);
         return;
     }
-    int (*begin)(const char *run_dir);
     find_function(library, "jm_inject_start", &begin);
     if (begin == NULL) {
-        snprintf(run->kernels_missing, sizeof run->kernels_missing,
-                 "libjoulemap_inject.so is of another version");
-        report_missing(run);
+        report_missing(run, "libjoulemap_inject.so is of another version");
         return;
     }
     int result = begin(run->folder.path);
-    if (result != 0) take_reason(run, library);
-    if (result != 0 && result != NOTE_WRITTEN) report_missing(run);
     find_functions(run, library);
+    if (result == 0) return;
+    find_function(library, "jm_inject_reason", &get_reason);
+    const char *reason = get_reason != NULL ? get_reason() : "";
+    if (reason[0] == '\0') reason = "nothing can be written into the folder of the run";
+    if (result == NOTE_WRITTEN)
+        snprintf(run->kernels_missing, sizeof run->kernels_missing, "%s", reason);
+    else
+        report_missing(run, reason);
 }
 
 void jm__run_ranges_start(jm_run *run)
 {
-    char path[PATH_MAX];
-    void *library = jm__beside("libjoulemap_inject.so", path, sizeof path)
-                        ? jm__library_open(path, RTLD_NOW | RTLD_LOCAL)
-                        : NULL;
+    void *library = open_library(0);
     int (*begin)(const char *run_dir) = NULL;
     if (library != NULL) find_function(library, "jm_inject_ranges", &begin);
     if (begin != NULL && begin(run->folder.path) == 0) find_functions(run, library);
@@ -109,16 +105,9 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err)
 /* Finds the injected library if a driver has loaded it meanwhile for the recorder above. */
 static void find_kernels(jm_run *run)
 {
-    char path[PATH_MAX];
-    if (run->trace_kernels != NULL || !jm__beside("libjoulemap_inject.so", path, sizeof path)) return;
-    void *library = jm__library_open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (run->trace_kernels != NULL) return;
+    void *library = open_library(RTLD_NOLOAD);
     if (library != NULL) find_functions(run, library);
-}
-
-/* Is it starting or stopping, for which trace_kernels would wait? */
-static bool kernels_are_busy(const jm_run *run)
-{
-    return run->kernels_busy != NULL && run->kernels_busy() != 0;
 }
 
 /* Switches kernels on or off. False: the switching failed. */
@@ -143,7 +132,7 @@ static struct {
     _Atomic int tracing;
 } current = {.tracing = JM_TRACING_ON};
 
-static void reset_level(void)
+void jm__run_trace_reset(void)
 {
     current.pid = getpid();
     current.mark = NULL;
@@ -155,7 +144,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void reset_in_children(void)
 {
-    pthread_atfork(NULL, NULL, reset_level);
+    pthread_atfork(NULL, NULL, jm__run_trace_reset);
 }
 
 /* Warm time counts as what precedes it: untraced, or STEPS after STEPS. */
@@ -180,7 +169,7 @@ static void trace(jm_run *run, jm_tracing tracing)
     jm__track_look();
     if (run->dormant && jm__track_run() == 0)
         return; /* an attaching recorder begins with everything traced */
-    if (current.pid != getpid() || current.run != jm__track_run()) reset_level();
+    if (current.pid != getpid() || current.run != jm__track_run()) jm__run_trace_reset();
     const char *mark = mark_of(tracing);
     bool is_change = !is_current(mark), before = is_current(JM_MARK_TRACED);
     bool is_off = tracing == JM_TRACING_OFF || tracing == JM_TRACING_STEPS;
@@ -220,16 +209,11 @@ jm_tracing jm_tracing_now(void)
     return (jm_tracing)atomic_load_explicit(&current.tracing, memory_order_relaxed);
 }
 
-void jm__run_trace_end(void)
-{
-    reset_level();
-}
-
 void jm__run_trace_begin(jm_run *run)
 {
     bool is_limited =
         current.pid == getpid() && current.mark != NULL && strcmp(current.mark, JM_MARK_TRACED) != 0;
-    if (run->has_rings) reset_level();
+    if (run->has_rings) jm__run_trace_reset();
     if (run->attached && is_limited) trace(run, JM_TRACING_ON);
 }
 
@@ -330,7 +314,7 @@ static bool has_recorder(int64_t now_ns)
         find_kernels(controller.run);
         controller.repeated_ns = now_ns;
     }
-    if (now != 0 && kernels_are_busy(controller.run)) {
+    if (now != 0 && controller.run->kernels_busy != NULL && controller.run->kernels_busy() != 0) {
         jm__budget_rest(&controller.budget, now_ns);
         return false;
     }
@@ -458,16 +442,15 @@ void jm__budget_start(jm_run *run, double share)
     jm__timeline_follow_steps(&follower);
 }
 
-/* False: another run's budget. */
+/* Copies the budget to `last` unless NULL. False: another run's budget. */
 static bool end_budget(const jm_run *run, jm__budget *last)
 {
-    bool is_ours = false;
     if (run->owner != getpid()) return false;
     lock_controller();
-    is_ours = controller.run == run;
+    bool is_ours = controller.run == run;
     if (is_ours) {
         jm__timeline_follow_steps(NULL);
-        *last = controller.budget;
+        if (last != NULL) *last = controller.budget;
         jm__bursts_leave(&controller.bursts);
         controller.run = NULL;
     }
@@ -477,8 +460,7 @@ static bool end_budget(const jm_run *run, jm__budget *last)
 
 void jm__budget_leave(jm_run *run)
 {
-    jm__budget last;
-    end_budget(run, &last);
+    end_budget(run, NULL);
 }
 
 void jm_run_trace(jm_run *run, jm_tracing tracing)

@@ -37,21 +37,15 @@ static bool wait_for_work(jm_run *run, const writer_state *now)
     return continues;
 }
 
+/* Attached processes request flushes through the folder. */
 static int64_t get_requested_ns(jm_run *run)
 {
+    bool flush = jm__run_folder_flush_requested(&run->folder);
     pthread_mutex_lock(&run->lock);
+    if (flush) run->requested_ns = jm__now_ns();
     int64_t requested_ns = run->requested_ns;
     pthread_mutex_unlock(&run->lock);
     return requested_ns;
-}
-
-/* Attached processes request flushes through the folder. */
-static void take_flush_requests(jm_run *run)
-{
-    if (!jm__run_folder_flush_requested(&run->folder)) return;
-    pthread_mutex_lock(&run->lock);
-    run->requested_ns = jm__now_ns();
-    pthread_mutex_unlock(&run->lock);
 }
 
 static void commit(jm_run *run, int64_t complete_ns, int64_t fresh_ns, writer_state *now)
@@ -80,7 +74,6 @@ static void kick(jm_run *run, writer_state *now)
 
 static void write_rows(jm_run *run, writer_state *now)
 {
-    take_flush_requests(run);
     int64_t requested_ns = get_requested_ns(run);
     bool requested = requested_ns > run->complete_ns; /* only this thread changes complete_ns */
     if (requested) kick(run, now);

@@ -4,13 +4,13 @@
 #include "base/clock.h"
 #include "base/plain.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "format/rows/rows.h"
 #include "format/rows/sensor_role.h"
 #include "record/sample/inventory.h"
 #include "record/sample/stamps.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -706,7 +706,7 @@ static void anchor_take(jm__sampler *sampler)
     int64_t step_ns = (now.realtime_ns - now.monotonic_ns) - (before.realtime_ns - before.monotonic_ns);
     sampler->anchor = now;
     sampler->anchor_due_ns = now.monotonic_ns + JM_NS_PER_S;
-    sampler->sink.anchor(sampler->sink.context, now.monotonic_ns, now.realtime_ns);
+    sampler->sink.anchor(sampler->sink.context, &now);
     if (before.monotonic_ns != 0 && llabs(step_ns) > JM_CLOCK_STEP_NS)
         send_event(sampler, JM_EVENT_CLOCK_STEP, 0, jm__now_ns(), (double)step_ns, "CLOCK_REALTIME was set");
 }
@@ -830,12 +830,7 @@ static void *thread_main(void *argument)
 
 static jm_status thread_start(jm__sampler *sampler, jm_error *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    /* The thread blocks all signals: they belong to the program. */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&sampler->thread, NULL, thread_main, sampler);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = jm__thread_start(&sampler->thread, thread_main, sampler);
     if (code != 0)
         return jm__fail(err, JM_INTERNAL, code, "pthread_create", "the sampler's thread cannot start: %s",
                         strerror(code));
@@ -859,13 +854,8 @@ static void first_edge_wait(jm__sampler *sampler, int64_t limit_ns)
 
 static jm_status locks_make(jm__sampler *sampler, jm_error *err)
 {
-    pthread_condattr_t monotonic;
-    bool made = pthread_condattr_init(&monotonic) == 0 &&
-                pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
-                pthread_mutex_init(&sampler->lock, NULL) == 0 &&
-                pthread_cond_init(&sampler->wake, &monotonic) == 0 &&
-                pthread_cond_init(&sampler->done, &monotonic) == 0;
-    pthread_condattr_destroy(&monotonic);
+    bool made = pthread_mutex_init(&sampler->lock, NULL) == 0 && jm__condition_init(&sampler->wake) == 0 &&
+                jm__condition_init(&sampler->done) == 0;
     return made ? JM_OK
                 : jm__fail(err, JM_INTERNAL, 0, "pthread_cond_init", "the sampler cannot make its locks");
 }

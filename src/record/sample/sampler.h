@@ -17,7 +17,7 @@ typedef struct jm__sampler_sink {
     int64_t (*sensor)(void *context, const jm_sensor *sensor);
     void (*readings)(void *context, const jm_reading *readings, size_t count);
     void (*event)(void *context, const jm__event *event);
-    void (*anchor)(void *context, int64_t monotonic_ns, int64_t realtime_ns);
+    void (*anchor)(void *context, const jm__anchor *anchor);
 } jm__sampler_sink;
 
 typedef struct jm__sampler jm__sampler;

@@ -661,7 +661,7 @@ static void report_ringless(jm__collector *collector)
     }
 }
 
-static jm_status take_all(jm__collector *collector, size_t *records, jm_error *err)
+jm_status jm__collector_poll(jm__collector *collector, size_t *records, jm_error *err)
 {
     collector->taken = 0;
     collector->out_of_memory = false;
@@ -688,15 +688,10 @@ static jm_status take_all(jm__collector *collector, size_t *records, jm_error *e
     return status;
 }
 
-jm_status jm__collector_poll(jm__collector *collector, size_t *records, jm_error *err)
-{
-    return take_all(collector, records, err);
-}
-
 jm_status jm__collector_finish(jm__collector *collector, jm_error *err)
 {
     collector->final = true;
-    return take_all(collector, NULL, err);
+    return jm__collector_poll(collector, NULL, err);
 }
 
 int64_t jm__collector_complete_ns(const jm__collector *collector)

@@ -44,6 +44,30 @@ static ssize_t read_proc(pid_t pid, const char *file, char *text, size_t size)
     return count;
 }
 
+ssize_t jm__process_value(pid_t pid, const char *file, const char *name, int end, char *value, size_t size)
+{
+    char path[PROC_PATH_MAX], *entry = NULL;
+    size_t room = 0, length = strlen(name);
+    ssize_t found = -1;
+    proc_path(path, pid, file);
+    FILE *from = fopen(path, "re");
+    if (from == NULL) return -1;
+    while (found < 0 && getdelim(&entry, &room, end, from) > 0)
+        if (strncmp(entry, name, length) == 0) found = snprintf(value, size, "%s", entry + length);
+    free(entry);
+    fclose(from);
+    return found;
+}
+
+/* The folder has a link per thread. */
+bool jm__process_has_threads(pid_t pid, nlink_t beside)
+{
+    char path[PROC_PATH_MAX];
+    struct stat info;
+    proc_path(path, pid, "task");
+    return stat(path, &info) != 0 || info.st_nlink > 2 + 1 + beside;
+}
+
 bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks)
 {
     char text[512]; /* 22 numbers and a name of at most 64 letters */
@@ -94,18 +118,10 @@ int64_t jm__clock_ahead_ns(void)
 /* Its pid in its own namespace, which is the last of NSpid; 0: unknown. */
 static pid_t innermost_pid(pid_t pid)
 {
-    char text[2048];
-    if (read_proc(pid, "status", text, sizeof text) <= 0) return 0;
-    const char *line = strstr(text, "\nNSpid:");
-    if (line == NULL) return 0;
-    long last = 0;
-    char *end;
-    for (const char *at = line + strlen("\nNSpid:"); *at != '\0' && *at != '\n'; at = end) {
-        long number = strtol(at, &end, 10);
-        if (end == at) break;
-        last = number;
-    }
-    return (pid_t)last;
+    char pids[512];
+    if (jm__process_value(pid, "status", "NSpid:", '\n', pids, sizeof pids) < 0) return 0;
+    const char *last = strrchr(pids, '\t');
+    return last == NULL ? 0 : (pid_t)strtol(last, NULL, 10);
 }
 
 /* Compares namespaces, which /proc shows for processes of the same user; else start times. */

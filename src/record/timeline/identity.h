@@ -13,11 +13,18 @@
 /* State, parent and start time of a pid or JM_SELF; false if there is no such process or no /proc. */
 bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks);
 
+/* The text behind `name` in a file of entries "NAMEtext" that end with `end`, cut to `size`; a line keeps its
+ * end. Returns its length before the cut; -1: none. */
+ssize_t jm__process_value(pid_t pid, const char *file, const char *name, int end, char *value, size_t size);
+
+/* Has it other threads than its first one and `beside` more? True if unknown. */
+bool jm__process_has_threads(pid_t pid, nlink_t beside);
+
 /* The start time: together with the pid it identifies a process for ever. -1: no such process. */
 int64_t jm__process_start_ticks(pid_t pid);
 
-/* The inode of a namespace of a pid or JM_SELF; `kind` is "pid", "time" or "time_for_children". 0: unknown or
- * not permitted. */
+/* The inode of a namespace of a pid or JM_SELF; `kind` is "pid", "net", "time" or "time_for_children". 0:
+ * unknown or not permitted. */
 uint64_t jm__namespace_of(pid_t pid, const char *kind);
 
 /* By how much CLOCK_MONOTONIC of this process's time namespace is ahead of the first namespace. */

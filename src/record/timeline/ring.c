@@ -197,8 +197,8 @@ static bool write_pending(jm__names *names)
 {
     int fd = file_of(names);
     if (fd < 0) return false;
-    for (; names->written < names->count; names->written++) {
-        const jm__names_entry *entry = &names->entries[names->written];
+    for (; names->written < names->entries.count; names->written++) {
+        const jm__names_entry *entry = &names->entries.items[names->written];
         if (!write_entry(fd, entry->number, entry->text, entry->length)) return false;
     }
     return true;
@@ -255,36 +255,28 @@ void jm__names_close(jm__names *names)
 void jm__names_free(jm__names *names)
 {
     jm__names_close(names);
-    for (size_t i = 0; i < names->count; i++)
-        free(names->entries[i].text);
-    free(names->entries);
-    free(names->once);
+    for (size_t i = 0; i < names->entries.count; i++)
+        free(names->entries.items[i].text);
+    jm__vec_free(&names->entries);
+    jm__vec_free(&names->once);
     jm__map_free(&names->indices);
     memset(names, 0, sizeof *names);
 }
 
 static const jm__names_entry *append_text(jm__names *names, const char *text, size_t length)
 {
-    if (names->count >= JM_NAMES_MAX) return NULL;
-    if (names->count == names->capacity) {
-        size_t larger = names->capacity == 0 ? 256 : names->capacity * 2;
-        jm__names_entry *moved = realloc(names->entries, larger * sizeof *moved);
-        if (moved == NULL) return NULL;
-        names->entries = moved;
-        names->capacity = larger;
-    }
-    char *copy = malloc(length + 1);
+    size_t count = names->entries.count;
+    if (count >= JM_NAMES_MAX || !jm__vec_reserve(&names->entries, count + 1)) return NULL;
+    char *copy = strndup(text, length);
     if (copy == NULL) return NULL;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
     name_key key = {copy, length};
-    if (names->count == 0) /* zeroed by its owner until now */
+    if (names->indices.key_size == 0) /* zeroed by its owner until now */
         names->indices = (jm__map){.key_size = sizeof key, .hash = hash_of, .equal = is_equal};
-    if (!jm__map_put(&names->indices, &key, (jm__map_value){.id = (int64_t)names->count})) {
+    if (!jm__map_put(&names->indices, &key, (jm__map_value){.id = (int64_t)count})) {
         free(copy);
         return NULL;
     }
-    jm__names_entry *entry = &names->entries[names->count++];
+    jm__names_entry *entry = &names->entries.items[names->entries.count++];
     *entry = (jm__names_entry){++names->last_number, (uint32_t)length, copy};
     return entry;
 }
@@ -300,8 +292,8 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
     const jm__map_value *found = jm__map_find(&names->indices, &key);
     if (found != NULL) {
         /* An earlier write may have failed (disk full), so write what is pending. */
-        if (names->written < names->count) write_pending(names);
-        return names->entries[found->id].number;
+        if (names->written < names->entries.count) write_pending(names);
+        return names->entries.items[found->id].number;
     }
     const jm__names_entry *entry = append_text(names, text, length);
     if (entry == NULL) {
@@ -315,18 +307,12 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
 /* 0: no memory. */
 static uint32_t next_once_number(jm__names *names)
 {
-    if (names->once_count == JM_NAMES_ONCE_MAX) {
-        uint32_t number = names->once[names->once_next];
+    if (names->once.count == JM_NAMES_ONCE_MAX) {
+        uint32_t number = names->once.items[names->once_next];
         names->once_next = (names->once_next + 1) % JM_NAMES_ONCE_MAX;
         return number;
     }
-    if ((names->once_count & (names->once_count - 1)) == 0) { /* a power of two: the array is full */
-        size_t room = names->once_count == 0 ? 1 : 2 * names->once_count;
-        uint32_t *larger = realloc(names->once, room * sizeof *larger);
-        if (larger == NULL) return 0;
-        names->once = larger;
-    }
-    return names->once[names->once_count++] = ++names->last_number;
+    return jm__vec_push(&names->once, names->last_number + 1) ? ++names->last_number : 0;
 }
 
 uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length)
@@ -342,8 +328,9 @@ const char *jm__names_text(const jm__names *names, uint32_t number)
 {
     /* Numbers increase with the index, with gaps for texts used once. */
     size_t at;
-    jm__search(at, names->count, names->entries[at].number < number);
-    return at < names->count && names->entries[at].number == number ? names->entries[at].text : NULL;
+    jm__search(at, names->entries.count, names->entries.items[at].number < number);
+    bool is_known = at < names->entries.count && names->entries.items[at].number == number;
+    return is_known ? names->entries.items[at].text : NULL;
 }
 
 /* ---- the page `lost` */

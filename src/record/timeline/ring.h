@@ -9,6 +9,7 @@
 
 #include "base/kept_file.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "record/timeline/ring_format.h"
 
 #include <stdbool.h>
@@ -95,13 +96,10 @@ typedef struct jm__names_entry {
 } jm__names_entry;
 
 typedef struct jm__names {
-    jm__names_entry *entries;
-    size_t count;
-    size_t capacity;
+    JM_VEC(jm__names_entry) entries;
     jm__map indices; /* of entries, by text */
     uint32_t last_number;
-    uint32_t *once; /* numbers of texts used once; when all exist, the oldest is at once_next */
-    size_t once_count;
+    JM_VEC(uint32_t) once; /* numbers of texts used once; when all exist, the oldest is at once_next */
     size_t once_next;
     uint64_t refused; /* texts that got no number; the owner resets it */
     size_t written;   /* entries written to the file */

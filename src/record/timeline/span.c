@@ -11,7 +11,7 @@
 
 jm_name jm_name_intern(const char *text)
 {
-    return jm__track_intern(text, 4095);
+    return jm__track_intern(text);
 }
 
 static const jm__step_follower *_Atomic follower;
@@ -80,11 +80,6 @@ void jm__timeline_trace(jm_tracing tracing)
     jm__track_keep(tracing == JM_TRACING_OFF     ? periods
                    : tracing == JM_TRACING_STEPS ? periods | steps
                                                  : JM_TRACK_ALL);
-}
-
-void jm__timeline_close(void)
-{
-    jm__track_close();
 }
 
 bool jm__timeline_is_dormant(void)

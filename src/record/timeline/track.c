@@ -26,8 +26,6 @@
 #define LEAVING_NS   (20 * JM_NS_PER_MS)
 #define LOCK_WAIT_NS (100 * JM_NS_PER_MS)
 
-#define NAME_BYTES_MOST 4095u
-
 /* Begins are refused while there is still space for ends: a span without its end would stay open around
  * everything later. */
 #define KEPT_FOR_ENDS(capacity) ((capacity) / 8)
@@ -157,12 +155,6 @@ static __attribute__((constructor(101))) void set_up_at_load(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* Is the folder writable, so that only space or descriptors are missing now? */
-static bool is_writable(const char *run_dir)
-{
-    return access(run_dir, W_OK | X_OK) == 0;
-}
-
 /* `patient`: the run continues without a names file, and its losses are counted. */
 static int open_locked(const char *run_dir, bool patient)
 {
@@ -171,7 +163,8 @@ static int open_locked(const char *run_dir, bool patient)
     if (strcmp(run_dir, run_path) == 0) return 0; /* already in it */
     int error = jm__names_open(&names, run_dir, part->writer);
     if (error == EACCES || error == EPERM) jm__door_knock(run_dir);
-    if (error != 0 && !(patient && is_writable(run_dir))) return error;
+    /* In a writable folder only space or descriptors are missing now. */
+    if (error != 0 && !(patient && access(run_dir, W_OK | X_OK) == 0)) return error;
     drop_free_lanes();
     memcpy(run_path, run_dir, length + 1);
     jm__lost_leave();
@@ -522,11 +515,11 @@ static uint32_t intern(const char *text, size_t max_bytes, bool always)
     return number;
 }
 
-uint32_t jm__track_intern(const char *text, size_t max_bytes)
+uint32_t jm__track_intern(const char *text)
 {
     if (text == NULL || text[0] == '\0') return 0;
     if (atomic_load_explicit(&generation, memory_order_relaxed) == 0 && !jm__dormant_requested()) return 0;
-    return intern(text, max_bytes, false);
+    return intern(text, JM_TRACK_NAME_MAX, false);
 }
 
 uint32_t jm__track_register(const char *text, size_t max_bytes)
@@ -542,35 +535,22 @@ const char *jm__track_text(uint32_t number)
     return text;
 }
 
-static void push_mark(lane *mine, int64_t t_ns, uint32_t name, uint32_t meta)
-{
-    jm_ring_span record = {.t_ns = t_ns, .name = name, .type = meta, .op = JM_RING_MARK};
-    jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity));
-}
-
 void jm__track_mark(const char *name, const char *meta)
 {
     if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return;
-    jm__track_mark_with(jm__track_intern(name, NAME_BYTES_MOST), meta);
+    jm__track_mark_with(jm__track_intern(name), meta);
 }
 
 void jm__track_mark_with(uint32_t name, const char *meta)
 {
-    int64_t t_ns = jm__now_ns();
-    uint32_t meta_number = 0;
     lane *mine = lane_get();
     if (mine == NULL) return;
+    jm_ring_span record = {.t_ns = jm__now_ns(), .name = name, .op = JM_RING_MARK};
     if (meta != NULL) { /* rarely the same twice, so not kept */
         bool in_run;
-        meta_number = jm__names_write_once(names_lock(&in_run), meta, strlen(meta));
+        record.type = jm__names_write_once(names_lock(&in_run), meta, strlen(meta));
         names_unlock();
-        if (meta_number == 0 && meta[0] != '\0') count_refused_name();
+        if (record.type == 0 && meta[0] != '\0') count_refused_name();
     }
-    push_mark(mine, t_ns, name, meta_number);
-}
-
-void jm__track_mark_number(uint32_t name)
-{
-    lane *mine = lane_get();
-    if (mine != NULL) push_mark(mine, jm__now_ns(), name, 0);
+    jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity));
 }

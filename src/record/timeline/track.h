@@ -32,10 +32,11 @@ uint32_t jm__track_run(void);
 /* Finds out before the first span whether this program is in a run or should wait for one. */
 void jm__track_look(void);
 
-/* Longer texts are cut to `most` bytes, between characters. */
-uint32_t jm__track_intern(const char *text, size_t most);
+/* Longer texts are cut, between characters. */
+#define JM_TRACK_NAME_MAX 4095u
+uint32_t jm__track_intern(const char *text);
 
-/* The same, also without a run: the number stays valid in later ones. */
+/* The same, also without a run: the number stays valid in later ones. Cut to `most` bytes. */
 uint32_t jm__track_register(const char *text, size_t most);
 
 /* Records only spans of the kinds whose bits are set; ends and marks are always recorded. A run begins with
@@ -67,8 +68,8 @@ void jm__track_graph(uint8_t op, uint32_t graph);
  * launch. */
 void jm__track_launch(uint32_t correlation, uint32_t again);
 
+/* `meta`: JSON, NULL: none */
 void jm__track_mark(const char *name, const char *meta);
-void jm__track_mark_number(uint32_t name);
 void jm__track_mark_with(uint32_t name, const char *meta);
 
 /* The text of a number, NULL if unknown; valid for ever. */
@@ -93,9 +94,6 @@ typedef struct jm__step_follower {
 
 /* NULL: none. `follower` must stay valid for ever: a thread may be in it. */
 void jm__timeline_follow_steps(const jm__step_follower *follower);
-
-/* Records no more spans. */
-void jm__timeline_close(void);
 
 /* Was this program started dormant? If so, attaching recorders are heard from now on. */
 bool jm__timeline_is_dormant(void);

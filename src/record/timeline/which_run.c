@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/kept_file.h"
 #include "base/private_file.h"
+#include "base/thread.h"
 #include "record/timeline/identity.h"
 #include "record/timeline/ring_format.h"
 
@@ -14,7 +15,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -44,31 +43,16 @@ static __attribute__((constructor)) void read_at_load(void)
     }
 }
 
-/* Reads the initial environment from the kernel, unless the program has overwritten it with its title. */
-static const char *find_at_start(const char *name, char *buffer, size_t size)
-{
-    char *entry = NULL;
-    size_t room = 0, length = strlen(name);
-    const char *found = NULL;
-    FILE *file = fopen("/proc/self/environ", "re");
-    if (file == NULL) return NULL;
-    while (found == NULL && getdelim(&entry, &room, '\0', file) > 0) {
-        if (strncmp(entry, name, length) != 0 || entry[length] != '=') continue;
-        const char *value = entry + length + 1;
-        if (strlen(value) < size) found = memcpy(buffer, value, strlen(value) + 1);
-    }
-    free(entry);
-    fclose(file);
-    return found;
-}
-
 const char *jm__start_variable(jm__start_name name, char *buffer, size_t size)
 {
     const char *value = getenv(variables[name]);
     if (value == NULL && at_load[name][0] != '\0') value = at_load[name];
-    if (value == NULL) return find_at_start(variables[name], buffer, size);
-    if (strlen(value) >= size) return NULL;
-    return memcpy(buffer, value, strlen(value) + 1);
+    if (value != NULL) return strlen(value) < size ? memcpy(buffer, value, strlen(value) + 1) : NULL;
+    /* The initial environment, unless the program has overwritten it with its title. */
+    char entry[32];
+    snprintf(entry, sizeof entry, "%s=", variables[name]);
+    ssize_t length = jm__process_value(JM_SELF, "environ", entry, '\0', buffer, size);
+    return length >= 0 && (size_t)length < size ? buffer : NULL;
 }
 
 /* ---- runs of this user that wait for programs below some process */
@@ -413,19 +397,12 @@ static void notify_follower(void)
         is_notifying = false;
 }
 
-/* The folder has a link per thread. */
-static bool has_threads(nlink_t beside)
-{
-    struct stat info;
-    return stat("/proc/self/task", &info) != 0 || info.st_nlink > 2 + 1 + beside;
-}
-
 /* No recorder is attached, and spans can look for callers. */
 static bool may_end(int64_t idle_since_ns)
 {
     if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || must_notify || is_notifying || needs_thread)
         return false;
-    return jm__now_ns() - idle_since_ns > LINGER_NS && !has_threads(1);
+    return jm__now_ns() - idle_since_ns > LINGER_NS && !jm__process_has_threads(JM_SELF, 1);
 }
 
 static void let_spans_look(void)
@@ -458,16 +435,12 @@ static void *wait_for_recorders(void *unused)
 static void start_waiting(void)
 {
     pthread_t thread;
-    sigset_t all, before;
     if (atomic_exchange(&has_thread, true)) return;
     atomic_store(&jm__dormant_rest, 0);
-    sigfillset(&all); /* the program's signals are for the program's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0)
+    if (jm__thread_start(&thread, wait_for_recorders, NULL) == 0)
         pthread_detach(thread);
     else
         let_spans_look();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool somebody_calls(void)
@@ -495,7 +468,7 @@ void jm__dormant_look(void)
     if (atomic_exchange(&is_looking, true)) return; /* another thread is looking */
     if (has_thread)
         atomic_store(&jm__dormant_rest, 0);
-    else if (is_due() && (has_threads(0) || somebody_calls()))
+    else if (is_due() && (jm__process_has_threads(JM_SELF, 0) || somebody_calls()))
         start_waiting();
     atomic_store(&is_looking, false);
     errno = before;
@@ -536,7 +509,7 @@ void jm__dormant_begin(const jm__dormant_part *own, const char *run_dir)
     must_notify = true; /* about the initial state */
     if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);
     (void)start_listening(); /* at once, to hear calls from here on; retried on failure */
-    if (run_path[0] != '\0' || needs_thread || has_threads(0))
+    if (run_path[0] != '\0' || needs_thread || jm__process_has_threads(JM_SELF, 0))
         start_waiting();
     else
         let_spans_look();

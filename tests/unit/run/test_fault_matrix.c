@@ -198,11 +198,10 @@ static void hear_event(void *context, const jm__event *event)
     pthread_mutex_unlock(&all->lock);
 }
 
-static void hear_anchor(void *context, int64_t monotonic_ns, int64_t realtime_ns)
+static void hear_anchor(void *context, const jm__anchor *anchor)
 {
     (void)context;
-    (void)monotonic_ns;
-    (void)realtime_ns;
+    (void)anchor;
 }
 
 static int by_time(const void *a, const void *b)

@@ -60,10 +60,10 @@ static void hear_event(void *context, const jm__event *event)
     pthread_mutex_unlock(&all->lock);
 }
 
-static void hear_anchor(void *context, int64_t monotonic_ns, int64_t realtime_ns)
+static void hear_anchor(void *context, const jm__anchor *anchor)
 {
     listener *all = context;
-    assert_true(monotonic_ns > 0 && realtime_ns > monotonic_ns);
+    assert_true(anchor->monotonic_ns > 0 && anchor->realtime_ns > anchor->monotonic_ns);
     all->anchor_count++;
 }
 

@@ -80,11 +80,10 @@ static void hear_event(void *context, const jm__event *event)
     all->events[all->event_count++].t_ns -= all->born_ns;
 }
 
-static void hear_anchor(void *context, int64_t monotonic_ns, int64_t realtime_ns)
+static void hear_anchor(void *context, const jm__anchor *anchor)
 {
     (void)context;
-    (void)monotonic_ns;
-    (void)realtime_ns;
+    (void)anchor;
 }
 
 /* Look every millisecond until then: when calls were made, and when what was asked for is there. */

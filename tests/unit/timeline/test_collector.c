@@ -51,7 +51,7 @@ static void test_a_kernel_that_comes_before_its_launch_waits_for_it(void **state
     assert_int_equal(all->kernels[0].launch_ns, launch_ns);
     assert_int_equal(all->lost, 0);
     injected_free(side);
-    jm__timeline_close();
+    jm__track_close();
     collected_free(all);
 }
 
@@ -146,7 +146,7 @@ static void test_a_kernel_is_charged_to_what_was_innermost_at_its_launch(void **
         assert_string_equal(collected_text(all, span->name_id), name);
     }
     injected_free(side);
-    jm__timeline_close();
+    jm__track_close();
     collected_free(all);
 }
 

@@ -601,7 +601,7 @@ static void test_nodes_leave_room_for_spans_and_wait_for_nobody(void **state)
     assert_int_equal(all->lost, NODES - kept);
     assert_non_null(strstr(all->loss_reasons, "nodes of CUDA graphs found no room"));
     assert_true(collected_span(all, "inner")->end_ns > 0);
-    jm__timeline_close();
+    jm__track_close();
     collected_free(all);
 }
 

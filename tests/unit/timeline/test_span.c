@@ -32,7 +32,7 @@ static collected *start(void)
 
 static void stop(collected *all)
 {
-    jm__timeline_close();
+    jm__track_close();
     collected_free(all);
 }
 
@@ -319,7 +319,7 @@ static void test_names_keep_their_numbers_across_runs(void **state)
     collected *first = start();
     jm_name name = jm_name_intern("kept");
     jm_span_end(jm_span_begin(JM_SPAN_PHASE, name, 0, 0));
-    jm__timeline_close();
+    jm__track_close();
     assert_int_equal(jm_span_begin(JM_SPAN_PHASE, name, 0, 0), 0);
     collected *second = start();
     assert_int_equal(jm_name_intern("kept"), name);
