@@ -2,9 +2,6 @@
 #ifndef JM_FORMAT_ROWS_MARKS_H
 #define JM_FORMAT_ROWS_MARKS_H
 
-#include <stdbool.h>
-#include <string.h>
-
 /* Of a process that is traced only at times (jm_run_trace): reports cover the traced time. */
 #define JM_MARK_TRACED   "joulemap: traced from here"
 #define JM_MARK_UNTRACED "joulemap: not traced from here"
@@ -16,9 +13,6 @@
 /* Of a process with a tracing budget: tracing starts in about half a second, so that a recorder can prepare
  * hardware counters. */
 #define JM_MARK_SOON "joulemap: to be traced soon"
-
-/* The prefix of all these marks except JM_MARK_COMPILED. */
-#define JM_MARK_OURS "joulemap: "
 
 /* Of a process with a tracing budget, at its end: {"budget_ppm": of its time, "cost_ppm": how much tracing
  * has slowed it down by its own measurement, "steps", "traced_steps"}. */
@@ -38,12 +32,5 @@
 
 /* The prefix of marks that name a module compiled by torch.compile: python/joulemap/torch.py. */
 #define JM_MARK_COMPILED "torch.compile: "
-
-/* Is a mark of that name, which may be NULL, one of joulemap's? */
-static inline bool jm__mark_is_ours(const char *name)
-{
-    return name != NULL && (strncmp(name, JM_MARK_OURS, sizeof JM_MARK_OURS - 1) == 0 ||
-                            strncmp(name, JM_MARK_COMPILED, sizeof JM_MARK_COMPILED - 1) == 0);
-}
 
 #endif

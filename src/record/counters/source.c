@@ -3,6 +3,7 @@
 
 #include "base/plain.h"
 #include "base/thread.h"
+#include "format/rows/marks.h"
 #include "record/counters/duty_cycle.h"
 #include "record/counters/helper.h"
 
@@ -40,6 +41,17 @@ typedef struct board {
     jm__duty_cycle duty_cycle; /* under the source's lock */
 } board;
 
+static const struct {
+    const char *name;
+    jm__duty_cycle_burst what;
+    bool ends; /* the process has ended */
+} burst_marks[] = {{JM_MARK_TRACED, JM_DUTY_CYCLE_TRACED, false},
+                   {JM_MARK_UNTRACED, JM_DUTY_CYCLE_UNTRACED, false},
+                   {JM_MARK_STEPS, JM_DUTY_CYCLE_UNTRACED, false},
+                   {JM_MARK_SOON, JM_DUTY_CYCLE_SOON, false},
+                   {JM_MARK_ENDED, JM_DUTY_CYCLE_UNTRACED, true}};
+enum { BURST_MARKS = sizeof burst_marks / sizeof burst_marks[0] };
+
 struct jm__counter_source {
     bool requested, traced;
     jm__counter_launch launch;
@@ -51,6 +63,9 @@ struct jm__counter_source {
     board *boards;
     size_t count;
     jm__bursts_of_boards bursts; /* under the lock */
+    /* For the thread of the run's rows: */
+    JM_VEC(board *) boards_of_streams; /* by stream id - 1; NULL: another board */
+    int64_t mark_names[BURST_MARKS];   /* name ids of burst_marks, 0: not seen yet */
 };
 
 /* ---- reporting */
@@ -242,6 +257,7 @@ static void free_memory(jm__counter_source *source)
     pthread_mutex_destroy(&source->lock);
     jm__counter_launch_free(&source->launch);
     jm__bursts_of_boards_free(&source->bursts);
+    jm__vec_free(&source->boards_of_streams);
     free(source->boards);
     free(source);
 }
@@ -289,25 +305,6 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
     return status;
 }
 
-void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *kernels, size_t count,
-                                int64_t (*board_of)(const void *context, int64_t stream_id),
-                                const void *context)
-{
-    int64_t now_ns = jm__now_ns();
-    pthread_mutex_lock(&source->lock);
-    for (size_t i = 0; i < count; i++) {
-        int64_t id = board_of(context, kernels[i].stream_id);
-        for (size_t k = 0; k < source->count; k++) {
-            board *b = &source->boards[k];
-            if (b->row.id != id) continue;
-            b->busy = true;
-            jm__duty_cycle_kernel(&b->duty_cycle, kernels[i].class_id, kernels[i].start_ns, kernels[i].end_ns,
-                                  now_ns);
-        }
-    }
-    pthread_mutex_unlock(&source->lock);
-}
-
 /* Under the lock. */
 static void note_burst(jm__counter_source *source, jm__burst_boards boards, jm__duty_cycle_burst what,
                        int64_t t_ns)
@@ -322,29 +319,68 @@ static void note_changes(jm__counter_source *source, jm__burst_changes changes, 
     note_burst(source, changes.no_bursts, JM_DUTY_CYCLE_NO_BURSTS, t_ns);
 }
 
-void jm__counter_source_runs_on(jm__counter_source *source, int64_t process_id, int64_t board_id)
+/* ---- rows of the run */
+
+void jm__counter_source_name(jm__counter_source *source, int64_t name_id, const char *text)
 {
-    pthread_mutex_lock(&source->lock);
+    for (size_t i = 0; source != NULL && i < BURST_MARKS; i++)
+        if (strcmp(text, burst_marks[i].name) == 0) source->mark_names[i] = name_id;
+}
+
+/* A mark concerns the boards of its process; while none is known, all boards that no process is known to
+ * use. */
+void jm__counter_source_mark(jm__counter_source *source, const jm__mark *mark)
+{
+    for (size_t i = 0; source != NULL && mark->name_id > 0 && i < BURST_MARKS; i++) {
+        if (mark->name_id != source->mark_names[i]) continue;
+        jm__duty_cycle_burst what = burst_marks[i].what;
+        pthread_mutex_lock(&source->lock);
+        if (burst_marks[i].ends)
+            note_changes(source, jm__bursts_of_boards_ended(&source->bursts, mark->process_id), mark->t_ns);
+        else
+            note_burst(source, jm__bursts_of_boards_mark(&source->bursts, mark->process_id, what), what,
+                       mark->t_ns);
+        pthread_mutex_unlock(&source->lock);
+    }
+}
+
+/* Stream ids have no gaps. A stream that finds no memory here has no board. */
+void jm__counter_source_stream(jm__counter_source *source, const jm__stream *stream)
+{
+    board *found = NULL;
+    if (source == NULL) return;
     for (size_t k = 0; k < source->count; k++)
-        if (source->boards[k].row.id == board_id)
-            note_changes(source, jm__bursts_of_boards_runs_on(&source->bursts, process_id, k), jm__now_ns());
+        if (source->boards[k].row.id == stream->board_id) found = &source->boards[k];
+    if (found != NULL) {
+        size_t number = (size_t)(found - source->boards);
+        pthread_mutex_lock(&source->lock);
+        note_changes(source, jm__bursts_of_boards_runs_on(&source->bursts, stream->process_id, number),
+                     jm__now_ns());
+        pthread_mutex_unlock(&source->lock);
+    }
+    while (stream->id > 0 && source->boards_of_streams.count < (size_t)stream->id) {
+        bool is_last = source->boards_of_streams.count + 1 == (size_t)stream->id;
+        if (!jm__vec_push(&source->boards_of_streams, is_last ? found : NULL)) return;
+    }
+}
+
+void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *kernels, size_t count)
+{
+    if (source == NULL) return;
+    int64_t now_ns = jm__now_ns();
+    pthread_mutex_lock(&source->lock);
+    for (size_t i = 0; i < count; i++) {
+        size_t stream = (size_t)kernels[i].stream_id - 1;
+        board *b = stream < source->boards_of_streams.count ? source->boards_of_streams.items[stream] : NULL;
+        if (b == NULL) continue;
+        b->busy = true;
+        jm__duty_cycle_kernel(&b->duty_cycle, kernels[i].class_id, kernels[i].start_ns, kernels[i].end_ns,
+                              now_ns);
+    }
     pthread_mutex_unlock(&source->lock);
 }
 
-void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm__duty_cycle_burst what,
-                              int64_t t_ns)
-{
-    pthread_mutex_lock(&source->lock);
-    note_burst(source, jm__bursts_of_boards_mark(&source->bursts, process_id, what), what, t_ns);
-    pthread_mutex_unlock(&source->lock);
-}
-
-void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns)
-{
-    pthread_mutex_lock(&source->lock);
-    note_changes(source, jm__bursts_of_boards_ended(&source->bursts, process_id), t_ns);
-    pthread_mutex_unlock(&source->lock);
-}
+/* ---- the end */
 
 void jm__counter_source_stop(jm__counter_source *source)
 {

@@ -40,22 +40,12 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
                                     const jm_board *boards, size_t count, const jm__counter_sink *sink,
                                     jm_error *err);
 
-/* Kernels ran; `board_of(context, stream_id)` is the id of their board, 0: unknown. From one thread of the
- * run. */
-void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *kernels, size_t count,
-                                int64_t (*board_of)(const void *context, int64_t stream_id),
-                                const void *context);
-
-/* Kernels of that process run on that board: its bursts concern the board. */
-void jm__counter_source_runs_on(jm__counter_source *source, int64_t process_id, int64_t board_id);
-
-/* jm__duty_cycle_note_burst for the boards of the process; while none is known, for all boards that no
- * process is known to use. */
-void jm__counter_source_burst(jm__counter_source *source, int64_t process_id, jm__duty_cycle_burst what,
-                              int64_t t_ns);
-
-/* The process has ended. */
-void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns);
+/* Rows of the run, from one thread of it: names before their marks, streams before their kernels. NULL is
+ * allowed. */
+void jm__counter_source_name(jm__counter_source *source, int64_t name_id, const char *text);
+void jm__counter_source_mark(jm__counter_source *source, const jm__mark *mark);
+void jm__counter_source_stream(jm__counter_source *source, const jm__stream *stream);
+void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *kernels, size_t count);
 
 /* Stops sampling; remaining samples arrive within a second. Returns at once. */
 void jm__counter_source_stop(jm__counter_source *source);

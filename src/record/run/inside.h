@@ -74,7 +74,7 @@ typedef struct jm__followed {
     int line; /* link to its socket; it breaks when either side ends */
 } jm__followed;
 
-enum { JM_RUN_BURST_MARKS = 5, JM_RUN_STRANGERS = 16 };
+enum { JM_RUN_STRANGERS = 16 };
 
 struct jm_run {
     pid_t owner; /* in a forked child the run is unusable: its threads were not copied */
@@ -95,9 +95,7 @@ struct jm_run {
     JM_VEC(jm_board) boards; /* from the sampler */
     bool refused;            /* a board or sensor found no memory */
     jm_recording *recording;
-    jm__counter_source *counters;            /* NULL: not sampled */
-    JM_VEC(int64_t) boards_of_streams;       /* by stream id - 1; for the writer's thread */
-    int64_t burst_marks[JM_RUN_BURST_MARKS]; /* name ids of tracing marks, 0: not seen yet */
+    jm__counter_source *counters; /* NULL: not sampled */
 
     void (*flush_kernels)(void); /* of the injected library in this process; NULL if missing */
     void (*stop_kernels)(void);
@@ -174,12 +172,6 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options);
 
 /* Writes an event of one process; with writer_lock held. */
 void jm__run_report_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text);
-
-/* Passes the collector's rows to the counter source; with writer_lock held. */
-void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text);
-void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark);
-void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream);
-void jm__run_counters_saw_kernels(jm_run *run, const jm__kernel *kernels, size_t count);
 
 /* Releases all processes that were called into this run; their records are in the rings then. */
 void jm__run_release_followed(jm_run *run);

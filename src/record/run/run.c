@@ -485,7 +485,6 @@ void jm_run_free(jm_run *run)
     jm__run_rows_free(&run->queue.rows);
     jm__run_rows_free(&run->taken);
     jm__vec_free(&run->boards);
-    jm__vec_free(&run->boards_of_streams);
     pthread_mutex_destroy(&run->queue.lock);
     pthread_mutex_destroy(&run->writer_lock);
     pthread_mutex_destroy(&run->lock);

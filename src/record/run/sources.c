@@ -59,7 +59,7 @@ static int64_t take_name(void *context, const char *text)
 {
     jm_run *run = context;
     int64_t id = jm__writer_name(run->writer, text);
-    jm__run_counters_saw_name(run, id, text);
+    jm__counter_source_name(run->counters, id, text);
     return id;
 }
 
@@ -82,7 +82,7 @@ static void take_mark(void *context, const jm__mark *mark)
 {
     jm_run *run = context;
     jm__writer_mark(run->writer, mark);
-    jm__run_counters_saw_mark(run, mark);
+    jm__counter_source_mark(run->counters, mark);
 }
 
 static int64_t take_class(void *context, const jm__kernel_class *kernel_class)
@@ -98,7 +98,7 @@ static int64_t take_stream(void *context, const jm__stream *stream, const char *
     for (size_t i = 0; i < run->boards.count && board_uuid != NULL && board_uuid[0] != '\0'; i++)
         if (strcmp(run->boards.items[i].uuid, board_uuid) == 0) row.board_id = run->boards.items[i].id;
     if (jm__writer_stream(run->writer, &row, NULL) != JM_OK) row.id = -1;
-    jm__run_counters_saw_stream(run, &row);
+    jm__counter_source_stream(run->counters, &row);
     return row.id;
 }
 
@@ -106,7 +106,7 @@ static void take_kernels(void *context, const jm__kernel *kernels, size_t count)
 {
     jm_run *run = context;
     jm__writer_kernels(run->writer, kernels, count);
-    jm__run_counters_saw_kernels(run, kernels, count);
+    jm__counter_source_kernels(run->counters, kernels, count);
 }
 
 static void take_loss(void *context, const jm__loss *loss)

@@ -180,12 +180,7 @@ static void begin(void)
     jm_error err = {0};
     if (jm__counter_source_create(&source, &options, &board, 1, &sink, &err) != JM_OK)
         fail_msg("%s", err.text);
-}
-
-static int64_t board_of(const void *context, int64_t stream_id)
-{
-    (void)context;
-    return stream_id == STREAM ? BOARD : 0;
+    jm__counter_source_stream(source, &(jm__stream){.id = STREAM, .process_id = 1, .board_id = BOARD});
 }
 
 /* The board is busy with one kernel after the other, for that long or until `enough`. */
@@ -197,7 +192,7 @@ static void work_until(int64_t most_ms, bool (*enough)(void))
                                    .end_ns = now_ns,
                                    .class_id = CLASS,
                                    .stream_id = STREAM};
-        jm__counter_source_kernels(source, &kernel, 1, board_of, NULL);
+        jm__counter_source_kernels(source, &kernel, 1);
         jm__sleep_ns(TICK_MS * JM_NS_PER_MS);
     }
 }
