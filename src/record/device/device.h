@@ -18,8 +18,8 @@
 typedef struct jm__device_options {
     const char *sim;        /* see jm_inventory_create */
     bool no_cpu;            /* without the back ends of CPUs */
-    const char *run_dir;    /* for the simulated board, NULL: none */
-    const char *truth_path; /* for the simulated board, NULL: none */
+    const char *run_dir;    /* for the simulated board: where live spans are, NULL: none */
+    const char *truth_path; /* for the simulated board: where it writes the true energies, NULL: nowhere */
     const char *sys_root;   /* folder that contains sys/ and proc/, NULL: "" (tests use their own tree) */
 } jm__device_options;
 

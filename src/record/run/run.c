@@ -37,24 +37,19 @@ static jm_status attach(jm_run *run, const char *recording, jm_error *err)
     return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
 }
 
-static const char *simulated_profile(const jm_run_options *options)
-{
-    const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
-    return sim != NULL && sim[0] != '\0' ? sim : NULL;
-}
-
 static jm_status start_sampler(jm_run *run, const jm_run_options *options, jm_error *err)
 {
     jm__strbuf truth = {0};
     const char *truth_path = getenv("JOULEMAP_SIM_TRUTH");
-    if (truth_path == NULL && run->path != NULL && simulated_profile(options) != NULL) {
+    const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
+    if (truth_path == NULL && run->path != NULL && sim != NULL && sim[0] != '\0') {
         jm__strbuf_format(&truth, "%s.truth.csv", run->path);
         truth_path = truth.text;
     }
-    jm__sampler_options sampler_options = {.sim = options->sim,
-                                           .no_cpu = options->no_cpu,
-                                           .run_dir = run->folder.path,
-                                           .truth_path = truth_path};
+    const jm__sampler_options sampler_options = {.device = {.sim = options->sim,
+                                                            .no_cpu = options->no_cpu,
+                                                            .run_dir = run->folder.path,
+                                                            .truth_path = truth_path}};
     jm__sampler_sink sink = jm__run_sampler_sink(run);
     jm_status status = jm__sampler_create(&run->sampler, &sampler_options, &sink, err);
     jm__strbuf_free(&truth);

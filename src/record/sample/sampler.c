@@ -11,6 +11,7 @@
 #include "record/sample/stamps.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +31,7 @@ typedef enum channel_mode { CHANNEL_BUFFERED, CHANNEL_POLLED, CHANNEL_COUNTER } 
 
 typedef struct sampled_channel {
     size_t board, sensor; /* indices in jm__devices */
-    int64_t sensor_id;    /* of the sink */
-    int64_t board_id;
-    jm_sensor row;
+    jm_sensor row;        /* with the sink's ids */
     channel_mode mode;
     bool ticked;
     bool power;              /* main power sensor or counter: determines how fresh the recording is */
@@ -77,7 +76,6 @@ struct jm__sampler {
     jm__samples samples;    /* the last read */
     jm__ring_result result; /* its new readings */
     int64_t ring_period_ns; /* between reads of rings */
-    jm__sampler_cost cost;  /* of the thread; published below */
     bool begun;             /* the first edge readings were taken */
     jm__anchor anchor;      /* the newest one */
     int64_t anchor_due_ns;
@@ -178,28 +176,30 @@ static bool channel_is_silent(const sampled_channel *channel)
     return channel->failures > 0 || (channel->mode == CHANNEL_BUFFERED && channel->stuck);
 }
 
-static void send_event(const jm__sampler *sampler, jm_event_kind kind, int64_t board_id, int64_t t_ns,
-                       double value, const char *text)
+__attribute__((format(printf, 6, 7))) static void send_event(const jm__sampler *sampler, jm_event_kind kind,
+                                                             int64_t board_id, int64_t t_ns, double value,
+                                                             const char *format, ...)
 {
     jm__event event = {.kind = kind, .t_ns = t_ns, .board_id = board_id, .value = value};
-    snprintf(event.text, sizeof event.text, "%s", text);
+    va_list args;
+    va_start(args, format);
+    jm__vprint(event.text, sizeof event.text, format, args);
+    va_end(args);
     sampler->sink.event(sampler->sink.context, &event);
 }
 
 static void reading_send(sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns, double value)
 {
     if (t_ns <= channel->emitted_ns) t_ns = channel->emitted_ns + 1; /* stamps of a sensor increase */
-    jm_reading reading = {channel->sensor_id, t_ns, value};
+    jm_reading reading = {channel->row.id, t_ns, value};
     channel->emitted_ns = t_ns;
     sampler->sink.readings(sampler->sink.context, &reading, 1);
 }
 
 static void gap_send(const sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns, int64_t gap_ns)
 {
-    char text[160];
-    jm__print(text, sizeof text, "%s: no readings for %.1f ms", channel->row.name,
-              (double)gap_ns / (double)JM_NS_PER_MS);
-    send_event(sampler, JM_EVENT_GAP, channel->board_id, t_ns, (double)gap_ns, text);
+    send_event(sampler, JM_EVENT_GAP, channel->row.board_id, t_ns, (double)gap_ns,
+               "%s: no readings for %.1f ms", channel->row.name, (double)gap_ns / (double)JM_NS_PER_MS);
 }
 
 /* Reports a ring without new samples, once. */
@@ -207,12 +207,10 @@ static void silence_note(sampled_channel *channel, const jm__sampler *sampler, i
 {
     int64_t newest_ns = channel->ring.started ? channel->ring.last_ns : channel->born_ns;
     bool silent = sampler->result.count == 0 && now_ns - newest_ns > SILENT_PERIODS * channel->ring.period_ns;
-    if (silent && !channel->stuck) {
-        char text[160];
-        jm__print(text, sizeof text, "%s: it has had nothing new for %.0f ms", channel->row.name,
-                  (double)(now_ns - newest_ns) / (double)JM_NS_PER_MS);
-        send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, now_ns, 0, text);
-    }
+    if (silent && !channel->stuck)
+        send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->row.board_id, now_ns, 0,
+                   "%s: it has had nothing new for %.0f ms", channel->row.name,
+                   (double)(now_ns - newest_ns) / (double)JM_NS_PER_MS);
     channel->stuck = silent;
 }
 
@@ -221,7 +219,7 @@ static void buffered_take(sampled_channel *channel, jm__sampler *sampler)
 {
     jm__ring_result *result = &sampler->result;
     jm__anchor anchor = jm__anchor_take();
-    jm__ring_stream_push(&channel->ring, &sampler->samples, &anchor, channel->sensor_id, result);
+    jm__ring_stream_push(&channel->ring, &sampler->samples, &anchor, channel->row.id, result);
     if (result->count > 0) {
         sampler->sink.readings(sampler->sink.context, result->readings, result->count);
         channel->emitted_ns = result->readings[result->count - 1].t_ns;
@@ -229,7 +227,7 @@ static void buffered_take(sampled_channel *channel, jm__sampler *sampler)
     for (size_t i = 0; i < result->gap_count; i++)
         gap_send(channel, sampler, result->gaps[i].t_ns, result->gaps[i].gap_ns);
     if (result->step_ns != 0)
-        send_event(sampler, JM_EVENT_CLOCK_STEP, channel->board_id, anchor.monotonic_ns,
+        send_event(sampler, JM_EVENT_CLOCK_STEP, channel->row.board_id, anchor.monotonic_ns,
                    (double)result->step_ns,
                    "the board's time stamps jumped; they were put back on their grid");
     channel->fresh_ns = jm__ring_stream_fresh_ns(&channel->ring);
@@ -251,10 +249,9 @@ static void same_note(sampled_channel *channel, const jm__sampler *sampler, int6
     }
     if (channel->stuck || t_ns - channel->changed_ns < SAME_PERIODS * channel->tick.period_ns) return;
     channel->stuck = true;
-    char text[160];
-    jm__print(text, sizeof text, "%s: it has said the same for %.1f s, to the last digit: it may stand still",
-              channel->row.name, (double)(t_ns - channel->changed_ns) / (double)JM_NS_PER_S);
-    send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, t_ns, 0, text);
+    send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->row.board_id, t_ns, 0,
+               "%s: it has said the same for %.1f s, to the last digit: it may stand still",
+               channel->row.name, (double)(t_ns - channel->changed_ns) / (double)JM_NS_PER_S);
 }
 
 /* The main power sensor of a board without a ring: a reading per update. */
@@ -303,10 +300,8 @@ static void throttle_note(const sampled_channel *channel, const jm__sampler *sam
     uint64_t before = channel->has_value ? throttle_reasons(channel->value) : 0,
              now = throttle_reasons(sample->value);
     if (now == before) return;
-    char text[96];
-    snprintf(text, sizeof text, now == 0 ? "no longer throttled" : "throttled, reasons 0x%llx",
-             (unsigned long long)now);
-    send_event(sampler, JM_EVENT_THROTTLE, channel->board_id, sample->t_ns, (double)now, text);
+    send_event(sampler, JM_EVENT_THROTTLE, channel->row.board_id, sample->t_ns, (double)now,
+               now == 0 ? "no longer throttled" : "throttled, reasons 0x%llx", (unsigned long long)now);
 }
 
 /* Reports a counter that fell, or rose faster than any board can draw. */
@@ -316,10 +311,9 @@ static bool break_note(const sampled_channel *channel, const jm__sampler *sample
     double step_j = sample->value - channel->value;
     double seconds = (double)(sample->t_ns - channel->value_ns) / (double)JM_NS_PER_S;
     if (step_j >= 0 && step_j <= JM_BOARD_MOST_W * (seconds + 1)) return false;
-    char text[160];
-    jm__print(text, sizeof text, "%s %s from %.3f J to %.3f J: energy between the two is not in it",
-              channel->row.name, step_j < 0 ? "fell" : "jumped", channel->value, sample->value);
-    send_event(sampler, JM_EVENT_COUNTER_RESET, channel->board_id, sample->t_ns, channel->value, text);
+    send_event(sampler, JM_EVENT_COUNTER_RESET, channel->row.board_id, sample->t_ns, channel->value,
+               "%s %s from %.3f J to %.3f J: energy between the two is not in it", channel->row.name,
+               step_j < 0 ? "fell" : "jumped", channel->value, sample->value);
     return true;
 }
 
@@ -355,11 +349,10 @@ static void counter_rest(sampled_channel *channel, int64_t now_ns)
 static void counter_note(const sampled_channel *channel, const jm__sampler *sampler, int64_t t_ns,
                          const char *what)
 {
-    char text[200];
-    snprintf(text, sizeof text, "%s: %s%s", channel->row.name, what,
-             channel->only_energy_source ? ", so its readings are stamped with the time they were read"
-                                         : "; it is left out until that changes");
-    send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, t_ns, 0, text);
+    send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->row.board_id, t_ns, 0, "%s: %s%s", channel->row.name,
+               what,
+               channel->only_energy_source ? ", so its readings are stamped with the time they were read"
+                                           : "; it is left out until that changes");
 }
 
 /* The search found no update, or none that can be dated: a guess is used only if the board has no power
@@ -422,11 +415,9 @@ static void counter_take(sampled_channel *channel, jm__sampler *sampler, int64_t
 static void failure_note(sampled_channel *channel, const jm__sampler *sampler, const jm_error *err)
 {
     int64_t now_ns = jm__now_ns();
-    if (channel->failures++ == 0) {
-        char text[256];
-        snprintf(text, sizeof text, "%.240s", err->text);
-        send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->board_id, now_ns, (double)err->code, text);
-    }
+    if (channel->failures++ == 0)
+        send_event(sampler, JM_EVENT_SENSOR_FAILED, channel->row.board_id, now_ns, (double)err->code,
+                   "%.240s", err->text);
     /* Retry soon at first: a ring still has the missed samples. */
     int64_t wait_ns = POLL_NS << (channel->failures < 8 ? channel->failures - 1 : 7);
     channel->due_ns = now_ns + (wait_ns < FAILED_MAX_NS ? wait_ns : FAILED_MAX_NS);
@@ -442,8 +433,8 @@ static jm_status channel_serve(sampled_channel *channel, jm__sampler *sampler, j
     jm_status status =
         jm__devices_read(sampler->devices, channel->board, channel->sensor, &sampler->samples, err);
     int64_t took_ns = jm__now_ns() - begin_ns;
-    sampler->cost.calls++;
-    sampler->cost.call_ns += took_ns;
+    sampler->calls++;
+    sampler->call_ns += took_ns;
     if (status == JM_DEVICE_LOST) return status;
     if (status != JM_OK) {
         failure_note(channel, sampler, err);
@@ -554,10 +545,9 @@ static void report_fallback(const jm__sampler *sampler, size_t board, int64_t bo
 {
     const jm_sensor *ring = ring_of(sampler->inventory, board);
     if (ring == NULL || ring == best) return;
-    char text[256];
-    snprintf(text, sizeof text, "no %.40s (%.100s): power comes from %.40s", ring->name, ring->missing,
-             best == NULL ? "the energy counter alone" : best->name);
-    send_event(sampler, JM_EVENT_SENSOR_FAILED, board_id, jm__now_ns(), 0, text);
+    send_event(sampler, JM_EVENT_SENSOR_FAILED, board_id, jm__now_ns(), 0,
+               "no %.40s (%.100s): power comes from %.40s", ring->name, ring->missing,
+               best == NULL ? "the energy counter alone" : best->name);
 }
 
 /* Passes a board and its sensors to the sink; working sensors become channels. */
@@ -580,8 +570,7 @@ static void announce_board(jm__sampler *sampler, size_t number, int64_t now_ns)
         sensor_row.id = sampler->sink.sensor(sampler->sink.context, &sensor_row);
         if (sensor_row.id < 0 || sensor_row.missing[0] != '\0') continue;
         sampled_channel *channel = &sampler->channels[sampler->channel_count++];
-        *channel = (sampled_channel){
-            .board = number, .sensor = i, .sensor_id = sensor_row.id, .board_id = row.id, .row = sensor_row};
+        *channel = (sampled_channel){.board = number, .sensor = i, .row = sensor_row};
         bool buffered = jm__devices_sensor(sampler->devices, number, i)->buffered;
         channel_init(channel, buffered, best_rank, sensor == best, now_ns, sampler->ring_period_ns);
     }
@@ -593,7 +582,7 @@ static void report_absent(const jm__sampler *sampler)
 {
     const jm__findings *findings = jm__devices_findings(sampler->devices);
     for (size_t i = 0; i < findings->absent_count; i++)
-        send_event(sampler, JM_EVENT_BOARD_ABSENT, 0, jm__now_ns(), 0, findings->absent[i]);
+        send_event(sampler, JM_EVENT_BOARD_ABSENT, 0, jm__now_ns(), 0, "%s", findings->absent[i]);
 }
 
 /* The error for a machine without boards, with NVML's reason. */
@@ -611,11 +600,9 @@ static jm_status fail_without_board(const jm_inventory *inventory, jm_error *err
 
 static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_error *err)
 {
-    if (!board->lost) {
-        char text[256];
-        snprintf(text, sizeof text, "%.240s", err->text);
-        send_event(sampler, JM_EVENT_BOARD_LOST, board->id, jm__now_ns(), (double)err->code, text);
-    }
+    if (!board->lost)
+        send_event(sampler, JM_EVENT_BOARD_LOST, board->id, jm__now_ns(), (double)err->code, "%.240s",
+                   err->text);
     /* A flapping board is tried as rarely as a missing one. */
     int64_t now_ns = jm__now_ns();
     bool flapping = board->pause_ns != 0 && now_ns - board->lost_ns < 2 * RETRY_MOST_NS;
@@ -692,7 +679,7 @@ static void record_users(jm__sampler *sampler)
         jm__board_users(users, sizeof users, sampler->devices, i);
         if (strcmp(users, board->users) == 0) continue;
         memcpy(board->users, users, sizeof board->users);
-        send_event(sampler, JM_EVENT_PROCESSES, board->id, jm__now_ns(), 0, users);
+        send_event(sampler, JM_EVENT_PROCESSES, board->id, jm__now_ns(), 0, "%s", users);
     }
 }
 
@@ -772,8 +759,6 @@ static void state_publish(jm__sampler *sampler, awaited *pending)
         atomic_store(&sampler->fresh_ns, fresh_ns);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     atomic_store(&sampler->cpu_ns, cpu.tv_sec * JM_NS_PER_S + cpu.tv_nsec);
-    atomic_store(&sampler->calls, sampler->cost.calls);
-    atomic_store(&sampler->call_ns, sampler->cost.call_ns);
 }
 
 static void wait_until(jm__sampler *sampler, pthread_cond_t *condition, int64_t t_ns)
@@ -877,11 +862,7 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
     sampler->sink = *sink;
     sampler->fork_generation = fork_generation_get();
     jm_status status = locks_make(sampler, err);
-    jm__device_options device = {.sim = options->sim,
-                                 .no_cpu = options->no_cpu,
-                                 .run_dir = options->run_dir,
-                                 .truth_path = options->truth_path};
-    if (status == JM_OK) status = jm__inventory_open(&sampler->inventory, &device, err);
+    if (status == JM_OK) status = jm__inventory_open(&sampler->inventory, &options->device, err);
     if (status != JM_OK) goto fail;
     sampler->board_count = jm_inventory_board_count(sampler->inventory);
     if (sampler->board_count == 0) {

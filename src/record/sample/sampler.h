@@ -6,7 +6,7 @@
 #ifndef JM_RECORD_SAMPLE_SAMPLER_H
 #define JM_RECORD_SAMPLE_SAMPLER_H
 
-#include "format/rows/rows.h"
+#include "record/device/device.h"
 
 /* Receives the rows, on the sampler's thread except for calls inside create and stop. `board` and `sensor`
  * return the id of the row (> 0); a negative one means that the sink refuses it, and the sampler continues
@@ -23,11 +23,8 @@ typedef struct jm__sampler_sink {
 typedef struct jm__sampler jm__sampler;
 
 typedef struct jm__sampler_options {
-    const char *sim;        /* see jm_inventory_create */
-    bool no_cpu;            /* without the back ends of CPUs */
+    jm__device_options device;
     int64_t ring_period_ns; /* 0: one second */
-    const char *run_dir;    /* for the simulated board: where live spans are, NULL: none */
-    const char *truth_path; /* for the simulated board: where it writes the true energies, NULL: nowhere */
 } jm__sampler_options;
 
 /* Opens the boards, passes them to the sink, takes the first edge readings and starts the thread. */

@@ -371,25 +371,13 @@ static void device_record(jm__collector *collector, collector_reader *reader, co
     if (*known == NULL) collector->out_of_memory = true;
 }
 
-static void note_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
-{
-    const char *text = jm__collector_name_text(collector, reader->names, record->name);
-    if (text != NULL) collector->sink.note(collector->sink.context, reader->process->pid, text);
-}
-
-static void lost_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
-{
-    const char *reason = jm__collector_name_text(collector, reader->names, record->name);
-    jm__collector_report_loss(collector, reader->process->row_id, record->bytes, "cupti",
-                              reason == NULL ? "CUPTI lost these records" : reason);
-}
-
 static void take_kernel(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
 {
     if (!jm__collector_is_stamp(record->start_ns) || !jm__collector_is_stamp(record->end_ns)) {
         reader->process->malformed++;
         return;
     }
+    const char *text;
     jm_ring_kernel converted = *record;
     if (reader->realtime && record->start_ns > 0) {
         converted.start_ns = jm__collector_clock_convert(collector, record->start_ns);
@@ -403,16 +391,19 @@ static void take_kernel(jm__collector *collector, collector_reader *reader, cons
         work_record(collector, reader, &converted);
         break;
     case JM_RING_DEVICE:
-        device_record(collector, reader, &converted);
+        device_record(collector, reader, record);
         break;
     case JM_RING_LOST:
-        lost_record(collector, reader, &converted);
+        text = jm__collector_name_text(collector, reader->names, record->name);
+        jm__collector_report_loss(collector, reader->process->row_id, record->bytes, "cupti",
+                                  text == NULL ? "CUPTI lost these records" : text);
         break;
     case JM_RING_NOTE:
-        note_record(collector, reader, &converted);
+        text = jm__collector_name_text(collector, reader->names, record->name);
+        if (text != NULL) collector->sink.note(collector->sink.context, reader->process->pid, text);
         break;
     case JM_RING_AGAIN:
-        reader->process->subscription = (uint32_t)converted.bytes;
+        reader->process->subscription = (uint32_t)record->bytes;
         break;
     case JM_RING_GRAPHS:
         reader->process->reports_graphs = true;

@@ -262,19 +262,6 @@ const char *jm__collector_name_text(jm__collector *collector, collector_names *n
     return name == NULL ? NULL : name->text;
 }
 
-static const char *take_once_text(jm__collector *collector, collector_names *names, uint32_t number)
-{
-    read_entries(collector, names); /* a reused number has its latest text */
-    return jm__collector_name_text(collector, names, number);
-}
-
-static void forget_name(collector_names *names, uint32_t number)
-{
-    if (number >= names->names.count) return;
-    free(names->names.items[number].text);
-    names->names.items[number].text = NULL;
-}
-
 void jm__collector_processes_check(jm__collector *collector)
 {
     if (collector->now_ns - collector->life_checked_ns < LIFE_CHECK_NS) return;
@@ -674,12 +661,17 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
                     .thread_id = reader->thread->tid,
                     .t_ns = record->t_ns,
                     .name_id = jm__collector_name_row(collector, reader->names, record->name)};
+    collector_name *text = NULL;
     if (record->type != 0) {
-        row.meta = take_once_text(collector, reader->names, record->type);
-        if (row.meta == NULL) reader->process->unwritten_names++;
+        read_entries(collector, reader->names); /* a reused number has its latest text */
+        text = find_name(collector, reader->names, record->type);
+        if (text == NULL) reader->process->unwritten_names++;
     }
+    if (text != NULL) row.meta = text->text;
     collector->sink.mark(collector->sink.context, &row);
-    if (record->type != 0) forget_name(reader->names, record->type);
+    if (text == NULL) return;
+    free(text->text); /* it is used once */
+    text->text = NULL;
 }
 
 /* After exec: ends spans of the previous program at the first record of the new one. */

@@ -378,7 +378,7 @@ static void cell_run(outcome *out, int number, const char *folder, bool aloud)
     setenv("JOULEMAP_SIM_SEED", seed, 1);
     jm__sampler_sink sink = {&all, hear_board, hear_sensor, hear_readings, hear_event, hear_anchor};
     jm__sampler_options options = {
-        .sim = one->boards == 2 ? "h200,h200" : "h200", .no_cpu = true, .run_dir = path};
+        .device = {.sim = one->boards == 2 ? "h200,h200" : "h200", .no_cpu = true, .run_dir = path}};
     jm__sampler *sampler = NULL;
     virtual_time_start(VIRTUAL_LIMIT_S * S, HANG_CODE);
     int64_t start_ns = jm__now_ns();

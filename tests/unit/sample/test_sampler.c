@@ -99,8 +99,8 @@ static void bench_start(const char *boards, const char *faults, const char *scri
     else
         unsetenv("JOULEMAP_SIM_FAULTS");
     jm__sampler_sink sink = {&b.heard, hear_board, hear_sensor, hear_readings, hear_event, hear_anchor};
-    jm__sampler_options options = {
-        .sim = boards, .no_cpu = true, .run_dir = b.folder, .ring_period_ns = 300 * MS};
+    jm__sampler_options options = {.device = {.sim = boards, .no_cpu = true, .run_dir = b.folder},
+                                   .ring_period_ns = 300 * MS};
     jm_error err = {0};
     b.start_ns = jm__now_ns();
     if (jm__sampler_create(&b.sampler, &options, &sink, &err) != JM_OK) fail_msg("%s", err.text);
@@ -514,7 +514,7 @@ static void test_no_board_is_an_error_that_says_why(void **state)
     jm__sampler *sampler = NULL;
     jm_error err = {0};
     jm__sampler_sink sink = {0};
-    jm__sampler_options options = {.no_cpu = true};
+    jm__sampler_options options = {.device.no_cpu = true};
     setenv("JOULEMAP_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
     assert_int_equal(jm__sampler_create(&sampler, &options, &sink, &err), JM_NO_DEVICE);
     unsetenv("JOULEMAP_NVML");

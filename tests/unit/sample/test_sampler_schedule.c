@@ -102,9 +102,9 @@ static void watch(const jm__sampler *sampler, int64_t until_ns)
 static void run_inside(const plan *one, const char *folder)
 {
     jm__sampler_sink sink = {NULL, hear_board, hear_sensor, hear_readings, hear_event, hear_anchor};
-    jm__sampler_options options = {.sim = one->board == NULL ? "h200" : one->board,
-                                   .no_cpu = true,
-                                   .run_dir = folder,
+    jm__sampler_options options = {.device.sim = one->board == NULL ? "h200" : one->board,
+                                   .device.no_cpu = true,
+                                   .device.run_dir = folder,
                                    .ring_period_ns = one->ring_period_ns};
     jm__sampler *sampler = NULL;
     jm_error err = {0};
