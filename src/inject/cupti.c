@@ -18,7 +18,10 @@
 
 /* ---- loading the first usable libcupti of the search */
 
-static void resolve(jm__cupti *cupti, void *library)
+jm__cupti jm__cupti_used;
+static jm__cupti *const cupti = &jm__cupti_used;
+
+static void resolve(void *library)
 {
     const struct {
         const char *symbol;
@@ -38,22 +41,48 @@ static void resolve(jm__cupti *cupti, void *library)
     }
 }
 
-static void find_candidates(jm__cupti_candidates *all)
+static _Atomic bool forbidden; /* to detach from CUPTI */
+
+#define CALLBACK_IDS 2048
+
+/* By callback id. The runtime launches work through a driver call with the same correlation id. */
+static enum { NO_WORK, WORK, GRAPH } call_kinds[CALLBACK_IDS];
+
+static bool is_launch(const char *name)
 {
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    jm__cupti_search(all, program, false);
+    return strstr(name, "Launch") != NULL && strstr(name, "HostFunc") == NULL &&
+           strstr(name, "Attribute") == NULL && strstr(name, "Config") == NULL;
 }
 
-bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
+static bool is_copy_or_set(const char *name)
 {
+    return strstr(name, "Graph") == NULL /* building a graph launches nothing */ &&
+           (strstr(name, "emcpy") != NULL || strstr(name, "emset") != NULL);
+}
+
+/* The names come from the library itself, so that calls newer than our headers are found. */
+static void find_launches(void)
+{
+    for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
+        const char *name = NULL;
+        call_kinds[id] = NO_WORK;
+        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
+        if (name == NULL || !(is_launch(name) || is_copy_or_set(name))) continue;
+        call_kinds[id] = strstr(name, "Graph") != NULL ? GRAPH : WORK;
+    }
+}
+
+bool jm__cupti_load(char *why, size_t why_size)
+{
+    char program[PATH_MAX];
     jm__cupti_candidates *all = calloc(1, sizeof *all);
     if (all == NULL) {
         snprintf(why, why_size, "No memory to look for CUPTI: kernels are not recorded.");
         return false;
     }
-    find_candidates(all);
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    jm__cupti_search(all, program, false);
     why[0] = '\0';
     void *library = NULL;
     for (size_t i = 0; i < all->count && library == NULL; i++) {
@@ -63,12 +92,16 @@ bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
             snprintf(why, why_size, "%s: kernels are not recorded.", fault); /* keep the first reason */
     }
     free(all);
-    if (library != NULL)
-        resolve(cupti, library);
-    else if (why[0] == '\0')
+    if (library != NULL) {
+        const char *keep = getenv("JOULEMAP_KEEP_CUPTI");
+        if (keep != NULL && keep[0] != '\0') forbidden = true;
+        resolve(library);
+        find_launches();
+    } else if (why[0] == '\0') {
         snprintf(why, why_size,
                  "CUPTI was not found: kernels are not recorded. `pip install nvidia-cuda-cupti`, or set "
                  "JOULEMAP_CUPTI to libcupti.so.");
+    }
     return library != NULL;
 }
 
@@ -134,12 +167,6 @@ static size_t free_all_buffers(void)
     return taken;
 }
 
-void jm__buffers_forget_in_child(void)
-{
-    pthread_mutex_init(&buffers_mutex, NULL);
-    free_all_buffers();
-}
-
 void jm__buffers_release(void)
 {
     pthread_mutex_lock(&buffers_mutex);
@@ -162,74 +189,40 @@ int64_t jm__buffers_oldest_ns(void)
 
 /* ---- callbacks of driver calls that launch work */
 
-#define CALLBACK_IDS 2048
-
 _Static_assert(offsetof(CUpti_CallbackData, functionName) == 8, "CUPTI moved its data of calls");
 _Static_assert(offsetof(CUpti_CallbackData, correlationId) == 64, "CUPTI moved its data of calls");
 
-/* By callback id. The runtime launches work through a driver call with the same correlation id. */
-static enum { NO_WORK, WORK, GRAPH } call_kinds[CALLBACK_IDS];
-static _Atomic uint32_t
-    recording_round; /* 0: launches are not recorded; else 1 + the number of reattachments to CUPTI */
-
-static bool is_launch(const char *name)
-{
-    return strstr(name, "Launch") != NULL && strstr(name, "HostFunc") == NULL &&
-           strstr(name, "Attribute") == NULL && strstr(name, "Config") == NULL;
-}
-
-static bool is_copy_or_set(const char *name)
-{
-    return strstr(name, "Graph") == NULL /* building a graph launches nothing */ &&
-           (strstr(name, "emcpy") != NULL || strstr(name, "emset") != NULL);
-}
-
-/* The names come from the library itself, so that calls newer than our headers are found. */
-void jm__launches_find(const jm__cupti *cupti)
-{
-    for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
-        const char *name = NULL;
-        call_kinds[id] = NO_WORK;
-        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
-        if (name == NULL || !(is_launch(name) || is_copy_or_set(name))) continue;
-        call_kinds[id] = strstr(name, "Graph") != NULL ? GRAPH : WORK;
-    }
-}
+/* 0: launches are not recorded; else 1 + the number of reattachments to CUPTI. */
+static _Atomic uint32_t recording_round;
 
 /* Enable the callbacks of all launches, or only those of graphs: graphs launched under CUPTI do not survive
  * cuptiFinalize. Fails only if no callback can be enabled, as the library may name calls that it does not
  * support. */
-static CUptiResult enable_callbacks(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, bool on)
+static CUptiResult enable_callbacks(bool on)
 {
     CUptiResult fault = CUPTI_SUCCESS;
     bool any = false;
     for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
         if (call_kinds[id] == NO_WORK) continue;
         bool enable = on || call_kinds[id] == GRAPH;
-        CUptiResult result = cupti->cuptiEnableCallback(enable, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        CUptiResult result =
+            cupti->cuptiEnableCallback(enable, cupti->subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
         any |= result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) fault = result;
     }
     return any ? CUPTI_SUCCESS : fault;
 }
 
-CUptiResult jm__launches_record(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, uint32_t again)
+CUptiResult jm__launches_record(uint32_t again)
 {
     recording_round = 1 + again;
-    return enable_callbacks(cupti, subscriber, true);
+    return enable_callbacks(true);
 }
 
-/* Enable callbacks of launches for detaching, without recording launches. */
-static void await_launch(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+void jm__launches_ignore(void)
 {
     recording_round = 0;
-    enable_callbacks(cupti, subscriber, true);
-}
-
-void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
-{
-    recording_round = 0;
-    enable_callbacks(cupti, subscriber, false);
+    enable_callbacks(false);
 }
 
 static bool is_call(CUpti_CallbackDomain domain, const CUpti_CallbackData *call)
@@ -247,11 +240,6 @@ void jm__launches_on_callback(CUpti_CallbackDomain domain, const void *data)
     const CUpti_CallbackData *call = data;
     uint32_t now = atomic_load_explicit(&recording_round, memory_order_relaxed);
     if (is_call(domain, call) && now != 0) jm__track_launch(call->correlationId, now - 1);
-}
-
-void jm__launches_forget(void)
-{
-    recording_round = 0;
 }
 
 /* ---- callbacks of CUDA graphs, recorded in the calling thread's ring */
@@ -273,12 +261,12 @@ static const CUpti_CallbackId graph_callbacks[] = {
     CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,      CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
 };
 
-bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+bool jm__graphs_follow(void)
 {
     if (cupti->cuptiGetGraphNodeId == NULL) return false;
     for (size_t i = 0; i < sizeof graph_callbacks / sizeof graph_callbacks[0]; i++) {
         CUptiResult result =
-            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, graph_callbacks[i]);
+            cupti->cuptiEnableCallback(1, cupti->subscriber, CUPTI_CB_DOMAIN_RESOURCE, graph_callbacks[i]);
         bool needed = graph_callbacks[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||
                       graph_callbacks[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
         if (needed && result != CUPTI_SUCCESS) return false;
@@ -287,14 +275,14 @@ bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber
 }
 
 /* 0: unknown. */
-static uint32_t graph_id(const jm__cupti *cupti, CUgraph graph)
+static uint32_t graph_id(CUgraph graph)
 {
     uint32_t id = 0;
     if (graph == NULL || cupti->cuptiGetGraphId == NULL) return 0;
     return cupti->cuptiGetGraphId(graph, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
-static uint32_t exec_id(const jm__cupti *cupti, CUgraphExec graph)
+static uint32_t exec_id(CUgraphExec graph)
 {
     uint32_t id = 0;
     if (graph == NULL || cupti->cuptiGetGraphExecId == NULL) return 0;
@@ -303,7 +291,7 @@ static uint32_t exec_id(const jm__cupti *cupti, CUgraphExec graph)
 
 /* Record a node of any type: CUPTI 13.0 calls all of them kernels, and nodes inside an executable graph are
  * counted. */
-static void record_node(const jm__cupti *cupti, const CUpti_GraphData *data, bool cloned)
+static void record_node(const CUpti_GraphData *data, bool cloned)
 {
     uint64_t node = 0, original = 0;
     if (data->node == NULL) return;
@@ -313,11 +301,10 @@ static void record_node(const jm__cupti *cupti, const CUpti_GraphData *data, boo
         if (cupti->cuptiGetGraphNodeId(data->originalNode, &original) != CUPTI_SUCCESS || original == 0)
             return;
     }
-    jm__track_node(node, original, graph_id(cupti, data->graph));
+    jm__track_node(node, original, graph_id(data->graph));
 }
 
-void jm__graphs_on_callback(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                            const void *data)
+void jm__graphs_on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == NULL) return;
     const CUpti_GraphData *graph = ((const CUpti_ResourceData *)data)->resourceDescriptor;
@@ -326,19 +313,19 @@ void jm__graphs_on_callback(const jm__cupti *cupti, CUpti_CallbackDomain domain,
     switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
-        record_node(cupti, graph, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+        record_node(graph, id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
         break;
     case CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING:
-        gone = graph_id(cupti, graph->graph);
+        gone = graph_id(graph->graph);
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING:
         jm__track_graph(JM_RING_EXEC_BEGUN, 0);
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
-        jm__track_graph(JM_RING_EXEC_MADE, exec_id(cupti, graph->graphExec));
+        jm__track_graph(JM_RING_EXEC_MADE, exec_id(graph->graphExec));
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING:
-        gone = exec_id(cupti, graph->graphExec);
+        gone = exec_id(graph->graphExec);
         break;
     default:
         break;
@@ -358,9 +345,7 @@ static const CUpti_CallbackId own_call = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVers
 
 static pthread_mutex_t detach_mutex = PTHREAD_MUTEX_INITIALIZER;
 static enum { ATTACHED, REQUESTED, DETACHED } state; /* guarded by detach_mutex */
-static const jm__cupti *in_use;                      /* guarded by detach_mutex */
 static _Thread_local bool in_own_call;
-static _Atomic bool forbidden;
 static _Atomic size_t lost_buffers;
 
 void jm__detach_lock(void)
@@ -379,28 +364,22 @@ void jm__detach_unlock(void)
     pthread_mutex_unlock(&detach_mutex);
 }
 
-static bool can_detach(const jm__cupti *cupti)
+static bool can_detach(void)
 {
     return !forbidden && cupti->cuptiFinalize != NULL && cupti->version >= FINALIZE_VERSION_MIN;
 }
 
-void jm__detach_prepare(void)
+void jm__detach_request(void)
 {
-    const char *keep = getenv("JOULEMAP_KEEP_CUPTI");
-    if (keep != NULL && keep[0] != '\0') forbidden = true;
-}
-
-void jm__detach_request(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
-{
-    if (state != ATTACHED || !can_detach(cupti)) return;
-    in_use = cupti;
+    if (!jm__detach_is_possible()) return;
     state = REQUESTED;
-    await_launch(cupti, subscriber);
+    recording_round = 0; /* the next launch is awaited, not recorded */
+    enable_callbacks(true);
 }
 
-bool jm__detach_is_possible(const jm__cupti *cupti)
+bool jm__detach_is_possible(void)
 {
-    return state == ATTACHED && can_detach(cupti);
+    return state == ATTACHED && can_detach();
 }
 
 bool jm__detach_is_done(void)
@@ -408,10 +387,10 @@ bool jm__detach_is_done(void)
     return state == DETACHED;
 }
 
-bool jm__detach_cancel(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+bool jm__detach_cancel(void)
 {
     bool attached = state != DETACHED;
-    if (state == REQUESTED) jm__launches_ignore(cupti, subscriber);
+    if (state == REQUESTED) jm__launches_ignore();
     state = ATTACHED;
     return attached;
 }
@@ -423,7 +402,7 @@ void jm__detach_mark_lost(void)
 
 static void finalize(void)
 {
-    if (in_use->cuptiFinalize() != CUPTI_SUCCESS) {
+    if (cupti->cuptiFinalize() != CUPTI_SUCCESS) {
         forbidden = true; /* we are still attached */
         return;
     }
@@ -431,16 +410,15 @@ static void finalize(void)
     state = DETACHED;
 }
 
-bool jm__detach_now(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+bool jm__detach_now(void)
 {
-    if (!can_detach(cupti)) return false;
+    if (!can_detach()) return false;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     CUresult(CUDAAPI * call)(int *) = NULL;
     if (driver != NULL) *(void **)&call = dlsym(driver, "cuDriverGetVersion");
-    if (call != NULL &&
-        cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, own_call) == CUPTI_SUCCESS) {
+    if (call != NULL && cupti->cuptiEnableCallback(1, cupti->subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+                                                   own_call) == CUPTI_SUCCESS) {
         int version;
-        in_use = cupti;
         in_own_call = true;
         call(&version);
         in_own_call = false;
@@ -475,8 +453,11 @@ void jm__detach_forbid(void)
     forbidden = true;
 }
 
-void jm__detach_forget(void)
+void jm__cupti_forget(void)
 {
     state = ATTACHED;
-    pthread_mutex_init(&detach_mutex, NULL); /* a thread of the parent may have held it */
+    recording_round = 0;
+    pthread_mutex_init(&detach_mutex, NULL);
+    pthread_mutex_init(&buffers_mutex, NULL);
+    free_all_buffers();
 }

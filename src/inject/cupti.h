@@ -26,10 +26,17 @@ typedef struct jm__cupti {
     jm__graph_exec_id *cuptiGetGraphExecId;
     __typeof__(cuptiFinalize) *cuptiFinalize;
     uint32_t version;
+    CUpti_SubscriberHandle subscriber;
 } jm__cupti;
 
+/* The libcupti in use. Written only before CUPTI may call us. */
+extern jm__cupti jm__cupti_used;
+
 /* Load CUPTI, once per process. On failure false, with a full sentence in `why`. */
-bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size);
+bool jm__cupti_load(char *why, size_t why_size);
+
+/* In the child of a fork: CUPTI, its buffers and the threads that held locks belong to the parent. */
+void jm__cupti_forget(void);
 
 /* Lock the mutex, waiting at most `wait_ns`. After a timeout, further calls do not wait until a lock
  * succeeds. False: not locked. */
@@ -54,9 +61,6 @@ void jm__buffers_prepare(void);
 uint8_t *jm__buffers_take(void);
 void jm__buffers_return(const uint8_t *buffer);
 
-/* In the child of a fork: CUPTI and the threads that held buffers are gone, so all buffers are free. */
-void jm__buffers_forget_in_child(void);
-
 /* Free the memory of unused buffers. */
 void jm__buffers_release(void);
 
@@ -71,15 +75,12 @@ int64_t jm__buffers_oldest_ns(void);
  * filtered out, and a program makes many per launch. In a decoding Llama they cost 28 % of a step, beside 13
  * % for the kernels' records; callbacks of launches alone cost 1 % (bench/results/budget.txt). */
 
-/* Find the launch calls. Call it once, before all others. */
-void jm__launches_find(const jm__cupti *cupti);
-
 /* Enable callbacks of launches and record them. `again`: number of reattachments to CUPTI since the run
  * began. */
-CUptiResult jm__launches_record(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, uint32_t again);
+CUptiResult jm__launches_record(uint32_t again);
 
 /* Keep only the callbacks of graph launches, which forbid detaching. */
-void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
+void jm__launches_ignore(void);
 
 /* Whether a callback of any domain is a graph launch. */
 bool jm__launches_is_graph(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
@@ -87,20 +88,16 @@ bool jm__launches_is_graph(CUpti_CallbackDomain domain, CUpti_CallbackId id, con
 /* Handle a callback. */
 void jm__launches_on_callback(CUpti_CallbackDomain domain, const void *data);
 
-/* In the child of a fork. */
-void jm__launches_forget(void);
-
 /* ---- The making of CUDA graphs: which thread makes which node, and of which node it is a clone.
  *
  * CUPTI calls on the thread that captures, adds, clones or instantiates, inside its CUDA call. The records go
  * into that thread's ring of ranges, between its spans, so that the collector knows which spans were open. */
 
 /* Enable callbacks of graphs. False: this CUPTI has none. */
-bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
+bool jm__graphs_follow(void);
 
 /* Handle a callback of any domain. */
-void jm__graphs_on_callback(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                            const void *data);
+void jm__graphs_on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
 
 /* ---- Detaching from CUPTI while the program goes on.
  *
@@ -126,29 +123,26 @@ bool jm__detach_lock_timed(void);
 /* The following require the lock. */
 
 /* Recording has stopped: detach at the next launch. Does nothing if detaching is forbidden. */
-void jm__detach_request(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
+void jm__detach_request(void);
 
 /* Whether we have detached. A CUPTI call would then attach again. */
 bool jm__detach_is_done(void);
 
 /* Detach at once, at the end of a run after jm__detach_cancel. False: still subscribed, as detaching is
  * forbidden. */
-bool jm__detach_now(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
+bool jm__detach_now(void);
 
 /* Whether detaching is possible and not yet requested. */
-bool jm__detach_is_possible(const jm__cupti *cupti);
+bool jm__detach_is_possible(void);
 
 /* Cancel a detach request, as recording resumes. True: still attached and subscribed; false: detached
  * already. */
-bool jm__detach_cancel(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
+bool jm__detach_cancel(void);
 
 /* Reattaching failed: another tool has CUPTI now, and none of our calls may reach it. */
 void jm__detach_mark_lost(void);
 
 /* ---- The following do not require the lock. */
-
-/* Read the environment. Once per process, before tracing. */
-void jm__detach_prepare(void);
 
 /* Number of buffers that CUPTI had at detaching, since the last call; their records are lost. */
 size_t jm__detach_lost_buffers(void);
@@ -158,8 +152,5 @@ void jm__detach_on_callback(CUpti_CallbackDomain domain, const void *data);
 
 /* Forbid detaching for the rest of the process. */
 void jm__detach_forbid(void);
-
-/* In the child of a fork: CUPTI belongs to the parent. */
-void jm__detach_forget(void);
 
 #endif

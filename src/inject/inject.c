@@ -31,10 +31,8 @@ static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_MEMSET,
 };
 
-/* CUPTI, loaded once. Written only by start_activity, before CUPTI may call us. */
-static jm__cupti cupti;
+static jm__cupti *const cupti = &jm__cupti_used;
 static bool cupti_loaded;
-static CUpti_SubscriberHandle subscriber;
 
 static _Atomic bool active;
 static bool tracing;          /* while active: activity kinds are enabled; guarded by jm__detach_lock */
@@ -64,7 +62,7 @@ static void empty_buffer(uint8_t *buffer, size_t valid_bytes)
 {
     CUpti_Activity *records[RECORDS_AT_ONCE], *record = NULL;
     size_t count = 0;
-    while (cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
+    while (cupti->cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
         records[count++] = record;
         if (count < RECORDS_AT_ONCE) continue;
         jm__outlet_records(records, count);
@@ -79,7 +77,7 @@ static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *bu
     (void)size;
     size_t dropped = 0;
     if (valid_bytes > 0) empty_buffer(buffer, valid_bytes);
-    if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
+    if (cupti->cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
         jm__outlet_lost(dropped, "CUPTI had no buffer for these records");
     jm__buffers_return(buffer);
 }
@@ -90,7 +88,7 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     (void)context;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         jm__detach_forbid(); /* graphs: nodes captured while detached would be unknown */
-    if (active) jm__graphs_on_callback(&cupti, domain, id, data);
+    if (active) jm__graphs_on_callback(domain, id, data);
     if (jm__launches_is_graph(domain, id, data))
         jm__detach_forbid(); /* first, as writing to a ring may wait */
     jm__launches_on_callback(domain, data);
@@ -100,15 +98,15 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
 static const char *result_text(CUptiResult result)
 {
     const char *text = NULL;
-    return cupti.cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != NULL ? text
-                                                                                      : "unknown error";
+    return cupti->cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != NULL ? text
+                                                                                       : "unknown error";
 }
 
 static void disable_all(void)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        cupti.cuptiActivityDisable(kinds[i]);
-    jm__launches_ignore(&cupti, subscriber);
+        cupti->cuptiActivityDisable(kinds[i]);
+    jm__launches_ignore();
 }
 
 /* ---- XLA */
@@ -127,7 +125,7 @@ void jm__inject_xla_found(void)
     if (atomic_exchange(&with_xla, true) || !active) return;
     jm__detach_lock();
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !jm__detach_is_done(); i++)
-        if (is_copy(kinds[i])) cupti.cuptiActivityDisable(kinds[i]);
+        if (is_copy(kinds[i])) cupti->cuptiActivityDisable(kinds[i]);
     jm__detach_unlock();
     jm__outlet_note(no_copies);
 }
@@ -137,36 +135,26 @@ static void look_for_xla(void)
     if (!with_xla && jm__xla_was_loaded()) jm__inject_xla_found();
 }
 
-/* On failure false, with the failed call in `call` and `result`. Without records of copies or memsets,
- * kernels are still recorded. */
-static bool enable_kinds(const char **call, CUptiResult *result)
-{
-    *call = "cuptiEnableCallback"; /* first, so that all work has its launch */
-    *result = jm__launches_record(&cupti, subscriber, again);
-    if (*result != CUPTI_SUCCESS) return false;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (with_xla && is_copy(kinds[i])) continue;
-        *call = "cuptiActivityEnable";
-        CUptiResult one = cupti.cuptiActivityEnable(kinds[i]);
-        if (one != CUPTI_SUCCESS && kinds[i] == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
-            *result = one;
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool enable_all(const char **call, CUptiResult *result)
-{
-    *call = "cuptiActivityRegisterCallbacks";
-    *result = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
-    return *result == CUPTI_SUCCESS && enable_kinds(call, result);
-}
-
-static void write_failure(char *why, size_t why_size, const char *call, CUptiResult result)
+static bool fail(char *why, size_t why_size, const char *call, CUptiResult result)
 {
     snprintf(why, why_size, "CUPTI failed in %s (%d, %s): kernels are not recorded, spans are.", call,
              (int)result, result_text(result));
+    return false;
+}
+
+/* On failure false, with a sentence in `why`. Without records of copies or memsets, kernels are still
+ * recorded. */
+static bool enable_kinds(char *why, size_t why_size)
+{
+    CUptiResult result = jm__launches_record(again); /* first, so that all work has its launch */
+    if (result != CUPTI_SUCCESS) return fail(why, why_size, "cuptiEnableCallback", result);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (with_xla && is_copy(kinds[i])) continue;
+        result = cupti->cuptiActivityEnable(kinds[i]);
+        if (result != CUPTI_SUCCESS && kinds[i] == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            return fail(why, why_size, "cuptiActivityEnable", result);
+    }
+    return true;
 }
 
 /* Subscribe and enable all. On failure false, with a sentence in `why`. */
@@ -179,14 +167,12 @@ static bool attach(char *why, size_t why_size)
         return false;
     }
     if (!cupti_loaded) {
-        if (!jm__cupti_load(&cupti, why, why_size)) return false;
+        if (!jm__cupti_load(why, why_size)) return false;
         cupti_loaded = true;
-        jm__detach_prepare();
-        jm__launches_find(&cupti);
         jm__devices_find_driver();
     }
     /* Two tools that both register buffers would get each other's: the first subscriber has CUPTI. */
-    CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
+    CUptiResult result = cupti->cuptiSubscribe(&cupti->subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED ||
         result == CUPTI_ERROR_NOT_COMPATIBLE) {
         snprintf(
@@ -195,20 +181,21 @@ static bool attach(char *why, size_t why_size)
             result_text(result));
         return false;
     }
-    const char *call = "cuptiSubscribe";
-    if (result == CUPTI_SUCCESS) {
-        jm__buffers_prepare();
-        if (enable_all(&call, &result)) return true;
-        disable_all();
-        cupti.cuptiUnsubscribe(subscriber);
-    }
-    write_failure(why, why_size, call, result);
+    if (result != CUPTI_SUCCESS) return fail(why, why_size, "cuptiSubscribe", result);
+    jm__buffers_prepare();
+    result = cupti->cuptiActivityRegisterCallbacks(on_request, on_complete);
+    if (result != CUPTI_SUCCESS)
+        fail(why, why_size, "cuptiActivityRegisterCallbacks", result);
+    else if (enable_kinds(why, why_size))
+        return true;
+    disable_all();
+    cupti->cuptiUnsubscribe(cupti->subscriber);
     return false;
 }
 
 static void follow_graphs(void)
 {
-    if (!jm__graphs_follow(&cupti, subscriber)) {
+    if (!jm__graphs_follow()) {
         jm__outlet_note(no_graphs);
         return;
     }
@@ -261,8 +248,8 @@ static bool flush_cupti(bool forced, int64_t now_ns)
 {
     if (jm__detach_is_done()) return true; /* it has no buffers */
     CUptiResult result =
-        cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
-    if (!forced && is_time_to_detach(now_ns)) jm__detach_request(&cupti, subscriber);
+        cupti->cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
+    if (!forced && is_time_to_detach(now_ns)) jm__detach_request();
     return result == CUPTI_SUCCESS;
 }
 
@@ -275,7 +262,7 @@ static bool flush_activity(bool forced)
     int64_t now_ns = jm__now_ns();
     if (!jm__detach_lock_timed()) return false;
     bool ok = flush_cupti(forced, now_ns);
-    bool detach_pending = !tracing && jm__detach_is_possible(&cupti);
+    bool detach_pending = !tracing && jm__detach_is_possible();
     jm__detach_unlock();
     jm__outlet_devices();
     jm__outlet_lost(jm__detach_lost_buffers(), detach_loss);
@@ -286,29 +273,18 @@ static bool flush_activity(bool forced)
     return detach_pending;
 }
 
-/* Enable tracing, reattaching if we have detached meanwhile. On failure false, with a sentence in `why`. */
-static bool switch_on(char *why, size_t why_size)
+/* Enable tracing, reattaching if we have detached meanwhile. On failure `why` gets a sentence. */
+static void switch_on(char *why, size_t why_size)
 {
-    const char *call = "";
-    CUptiResult result = CUPTI_SUCCESS;
-    if (!jm__detach_cancel(&cupti, subscriber)) {
-        jm__outlet_op(JM_RING_AGAIN, ++again);
-        if (!attach(why, why_size)) {
-            jm__detach_mark_lost();
-            return false;
-        }
-        follow_graphs();
-        return true;
+    if (jm__detach_cancel()) {
+        (void)enable_kinds(why, why_size);
+        return;
     }
-    if (enable_kinds(&call, &result)) return true;
-    write_failure(why, why_size, call, result);
-    return false;
-}
-
-static void switch_off(void)
-{
-    off_ns = jm__now_ns();
-    if (!jm__detach_is_done()) disable_all();
+    jm__outlet_op(JM_RING_AGAIN, ++again);
+    if (attach(why, why_size))
+        follow_graphs();
+    else
+        jm__detach_mark_lost();
 }
 
 /* Switch tracing on or off; while off, we may detach from CUPTI (cupti.h). Work launched before is still
@@ -321,7 +297,10 @@ static bool trace_activity(bool on)
     bool changes = on != tracing;
     tracing = on;
     if (changes && on) switch_on(why, sizeof why);
-    if (changes && !on) switch_off();
+    if (changes && !on) {
+        off_ns = jm__now_ns();
+        if (!jm__detach_is_done()) disable_all();
+    }
     bool is_lost = on && jm__detach_is_done();
     jm__detach_unlock();
     if (why[0] != '\0') jm__outlet_note(why);
@@ -333,8 +312,7 @@ static bool trace_activity(bool on)
 static void detach_cupti(void)
 {
     jm__detach_lock(); /* at once, as another profiler may follow */
-    if (jm__detach_cancel(&cupti, subscriber) && !jm__detach_now(&cupti, subscriber))
-        cupti.cuptiUnsubscribe(subscriber);
+    if (jm__detach_cancel() && !jm__detach_now()) cupti->cuptiUnsubscribe(cupti->subscriber);
     jm__detach_unlock();
     jm__buffers_release(); /* a server may run for weeks until the next recorder */
 }
@@ -356,10 +334,8 @@ static void stop_activity(bool exiting)
 static void forget_activity(void)
 {
     active = false;
-    jm__detach_forget();
-    jm__buffers_forget_in_child();
+    jm__cupti_forget();
     jm__outlet_forget();
-    jm__launches_forget();
 }
 
 /* ---- start and end */

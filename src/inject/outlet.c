@@ -143,11 +143,6 @@ static bool query_driver(uint8_t ordinal, char text[DEVICE_TEXT])
     return true;
 }
 
-static void note_device(uint32_t ordinal, const unsigned char uuid[16], bool mig)
-{
-    if (ordinal < ORDINALS) write_text(devices[ordinal].from_cupti, uuid, mig);
-}
-
 static bool find_unreported_device(unsigned *next, uint8_t *ordinal)
 {
     for (; *next < ORDINALS; ++*next) {
@@ -295,7 +290,8 @@ static conversion note_device_record(const device_record *record)
     const CUuuid *uuid = record->isMigEnabled ? &record->migUuid : &record->uuid;
     unsigned char bytes[16];
     memcpy(bytes, uuid->bytes, sizeof bytes);
-    if (record->isCudaVisible) note_device(record->id, bytes, record->isMigEnabled != 0);
+    if (record->isCudaVisible && record->id < ORDINALS)
+        write_text(devices[record->id].from_cupti, bytes, record->isMigEnabled != 0);
     return IGNORED;
 }
 
@@ -414,13 +410,6 @@ void jm__outlet_lost(size_t count, const char *reason)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Count records without a name, as there was no space for it. */
-static void count_refused_locked(void)
-{
-    if (ring.header != NULL) atomic_fetch_add(&ring.header->names_refused, names.refused);
-    names.refused = 0;
-}
-
 void jm__outlet_records(CUpti_Activity *const *records, size_t count)
 {
     uint64_t unfinished = 0;
@@ -435,7 +424,9 @@ void jm__outlet_records(CUpti_Activity *const *records, size_t count)
         devices[converted.device].seen = true;
     }
     push_lost_locked(unfinished, "this work had not ended when its recording did");
-    count_refused_locked();
+    /* Records without a name, as there was no space for it. */
+    if (ring.header != NULL) atomic_fetch_add(&ring.header->names_refused, names.refused);
+    names.refused = 0;
     pthread_mutex_unlock(&mutex);
 }
 
