@@ -522,13 +522,6 @@ static void mig_read(const jm__nvml *nvml, nvml_board *board, jm__cuda_board *cu
     }
 }
 
-static bool are_boards_equal(const nvml_state *state)
-{
-    for (size_t i = 1; i < state->board_count; i++)
-        if (strcmp(state->boards[i].row.name, state->boards[0].row.name) != 0) return false;
-    return true;
-}
-
 static jm_status cuda_indices_fill(nvml_state *state, jm__findings *findings, jm_error *err)
 {
     if (state->board_count == 0) return JM_OK;
@@ -539,11 +532,14 @@ static jm_status cuda_indices_fill(nvml_state *state, jm__findings *findings, jm
         mig_read(&state->nvml, &state->boards[i], &cuda[i]);
     jm__cuda_visible_resolve(getenv("CUDA_VISIBLE_DEVICES"), cuda, state->board_count, indices);
     free(cuda);
-    for (size_t i = 0; i < state->board_count; i++)
+    bool equal = true;
+    for (size_t i = 0; i < state->board_count; i++) {
         state->boards[i].row.cuda_index = indices[i];
+        equal = equal && strcmp(state->boards[i].row.name, state->boards[0].row.name) == 0;
+    }
     const char *order = getenv("CUDA_DEVICE_ORDER");
     bool by_bus = order != NULL && strcmp(order, "PCI_BUS_ID") == 0;
-    if (!by_bus && !are_boards_equal(state))
+    if (!by_bus && !equal)
         jm__finding_add(findings, "CUDA's order of GPUs", false,
                         "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or choose GPUs by UUID",
                         "the GPUs differ, and CUDA puts the fastest first: the CUDA indices shown assume "

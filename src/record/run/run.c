@@ -31,12 +31,6 @@ static jm_status make_path(jm_run *run, const char *path, jm_error *err)
     return run->path == NULL ? jm__no_memory(err, "jm_run_start") : JM_OK;
 }
 
-static jm_status attach(jm_run *run, const char *recording, jm_error *err)
-{
-    run->attached = true;
-    return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
-}
-
 static jm_status start_sampler(jm_run *run, const jm_run_options *options, jm_error *err)
 {
     jm__strbuf truth = {0};
@@ -144,23 +138,19 @@ static jm_run *new_run(void)
     return run;
 }
 
-static void end_thread(jm_run *run)
+/* Ends the writer's thread, and then the counter source, which it uses. */
+static void end_threads(jm_run *run)
 {
-    if (!run->thread_started) return;
-    pthread_mutex_lock(&run->lock);
-    run->stop = true;
-    pthread_cond_broadcast(&run->changed);
-    pthread_mutex_unlock(&run->lock);
-    pthread_join(run->thread, NULL);
-    run->thread_started = false;
-}
-
-/* Call it after the end of the writer's thread, which uses the source. */
-static void end_counters(jm_run *run)
-{
-    jm__counter_source *counters = run->counters;
+    if (run->thread_started) {
+        pthread_mutex_lock(&run->lock);
+        run->stop = true;
+        pthread_cond_broadcast(&run->changed);
+        pthread_mutex_unlock(&run->lock);
+        pthread_join(run->thread, NULL);
+        run->thread_started = false;
+    }
+    jm__counter_source_free(run->counters);
     run->counters = NULL;
-    jm__counter_source_free(counters);
 }
 
 /* Wakes all waiters: everything is in the recording, or never will be. */
@@ -181,8 +171,7 @@ static void abandon(jm_run *run)
     announce_end(run, NULL);
     jm__run_release_followed(run);
     jm__sampler_stop(run->sampler);
-    end_thread(run);
-    end_counters(run);
+    end_threads(run);
     if (run->stop_kernels != NULL) run->stop_kernels();
     release_rings(run);
     jm__sampler_free(
@@ -205,7 +194,8 @@ jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *er
     bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
     jm_status status = JM_OK;
     if (found) {
-        status = attach(run, recording, err);
+        run->attached = true;
+        if (recording[0] != '\0') status = make_path(run, recording, err);
     } else if (own_options.may_wait && jm__timeline_is_dormant()) {
         run->attached = run->dormant = true; /* an attaching recorder records it; it takes no readings */
         jm__run_wait(run, true);
@@ -431,8 +421,7 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
     jm__anchor end = jm__anchor_take();
     if (run->counters != NULL) jm__counter_source_stop(run->counters);
     jm__sampler_stop(run->sampler); /* takes the last edge readings */
-    end_thread(run);
-    end_counters(run);
+    end_threads(run);
     if (run->stop_kernels != NULL) run->stop_kernels();
     release_rings(run);
     jm_error failure = {0};

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- a channel: one sensor while it is sampled: when it is due, how it is read, what it has cost
  *
@@ -80,7 +81,7 @@ struct jm__sampler {
     jm__anchor anchor;      /* the newest one */
     int64_t anchor_due_ns;
     int64_t users_due_ns;
-    unsigned fork_generation;
+    pid_t owner; /* in a forked child the sampler has no thread */
 
     pthread_t thread;
     bool thread_runs;
@@ -498,22 +499,9 @@ static void channel_hurry(sampled_channel *channel, int64_t requested_ns, bool e
 #define RETRY_MOST_NS (INT64_C(2) * JM_NS_PER_S)
 #define USERS_NS      (INT64_C(10) * JM_NS_PER_S) /* period of looking for processes on the boards */
 
-/* Counts the forks of this process and its ancestors: a sampler of another generation has no thread here. */
-static _Atomic unsigned fork_generation;
-
-static void fork_child(void)
-{
-    atomic_fetch_add(&fork_generation, 1);
-}
-
-static void fork_watch(void)
-{
-    (void)pthread_atfork(NULL, NULL, fork_child);
-}
-
 static bool is_forked(const jm__sampler *sampler)
 {
-    return sampler->fork_generation != atomic_load(&fork_generation);
+    return sampler->owner != getpid();
 }
 
 /* ---- boards: on the thread, or before it exists ---- */
@@ -845,14 +833,6 @@ static jm_status locks_make(jm__sampler *sampler, jm_error *err)
                 : jm__fail(err, JM_INTERNAL, 0, "pthread_cond_init", "the sampler cannot make its locks");
 }
 
-/* Registers the fork handler once per process; failing to register costs only fork safety. */
-static unsigned fork_generation_get(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fork_watch);
-    return atomic_load(&fork_generation);
-}
-
 jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *options,
                              const jm__sampler_sink *sink, jm_error *err)
 {
@@ -860,7 +840,7 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
     jm__sampler *sampler = calloc(1, sizeof *sampler);
     if (sampler == NULL) return jm__no_memory(err, "calloc");
     sampler->sink = *sink;
-    sampler->fork_generation = fork_generation_get();
+    sampler->owner = getpid();
     jm_status status = locks_make(sampler, err);
     if (status == JM_OK) status = jm__inventory_open(&sampler->inventory, &options->device, err);
     if (status != JM_OK) goto fail;

@@ -1,8 +1,8 @@
 /* The sampler: one thread that reads the boards and passes rows to a sink.
  *
  * It owns the inventory's open back ends while it runs. It never blocks the program. A board that fails is an
- * event, and is tried again from time to time. A forked child has no sampler: a pthread_atfork handler marks
- * it. */
+ * event, and is tried again from time to time. A forked child has no sampler: these functions do nothing
+ * there. */
 #ifndef JM_RECORD_SAMPLE_SAMPLER_H
 #define JM_RECORD_SAMPLE_SAMPLER_H
 
