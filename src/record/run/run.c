@@ -257,8 +257,8 @@ static jm_status fail_late(int timeout_ms, jm_error *err)
 static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
 {
     if (run->flush_kernels != NULL) run->flush_kernels();
-    int64_t requested_ns = jm__now_ns(), until_ns = requested_ns + timeout_ms * JM_NS_PER_MS;
-    struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
+    int64_t requested_ns = jm__now_ns();
+    const struct timespec until = jm__clock_after(CLOCK_MONOTONIC, timeout_ms * JM_NS_PER_MS);
     pthread_mutex_lock(&run->lock);
     bool late = run->ended; /* the stop has reported its result */
     if (run->requested_ns < requested_ns) run->requested_ns = requested_ns;

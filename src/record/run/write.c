@@ -2,8 +2,6 @@
 #include "base/clock.h"
 #include "record/run/inside.h"
 
-#include <time.h>
-
 /* At this interval a ring of 65536 spans, an eighth of it kept for ends, takes 1.1 million records a second.
  * A module's hooks give at most 0.8 million (two in 2.6 us: docs/architecture.md). */
 #define POLL_NS (50 * JM_NS_PER_MS)
@@ -28,8 +26,7 @@ static bool wait_for_work(jm_run *run, const writer_state *now)
 {
     pthread_mutex_lock(&run->lock);
     if (!run->stop && !now->busy && run->requested_ns <= run->complete_ns) {
-        int64_t until_ns = jm__now_ns() + POLL_NS;
-        struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
+        const struct timespec until = jm__clock_after(CLOCK_MONOTONIC, POLL_NS);
         pthread_cond_timedwait(&run->changed, &run->lock, &until);
     }
     bool continues = !run->stop;

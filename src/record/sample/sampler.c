@@ -60,9 +60,10 @@ typedef struct sampled_board {
     int64_t id;
     bool lost;
     int64_t retry_ns;
-    int64_t pause_ns; /* the pause before retry_ns */
-    int64_t lost_ns;  /* time of the last loss or failed retry */
-    size_t first_channel, channel_count;
+    int64_t pause_ns;          /* the pause before retry_ns */
+    int64_t lost_ns;           /* time of the last loss or failed retry */
+    sampled_channel *channels; /* its part of the sampler's */
+    size_t channel_count;
     char users[256]; /* processes that use it */
 } sampled_board;
 
@@ -548,7 +549,7 @@ static void announce_board(jm__sampler *sampler, size_t number, int64_t now_ns)
     sampled_board *board = &sampler->boards[number];
     row.id = sampler->sink.board(sampler->sink.context, &row);
     board->id = row.id;
-    board->first_channel = sampler->channel_count;
+    board->channels = &sampler->channels[sampler->channel_count];
     if (row.id < 0) return;
     report_fallback(sampler, number, row.id, best);
     for (size_t i = 0; i < jm_inventory_sensor_count(inventory, number); i++) {
@@ -557,12 +558,12 @@ static void announce_board(jm__sampler *sampler, size_t number, int64_t now_ns)
         sensor_row.board_id = row.id;
         sensor_row.id = sampler->sink.sensor(sampler->sink.context, &sensor_row);
         if (sensor_row.id < 0 || sensor_row.missing[0] != '\0') continue;
-        sampled_channel *channel = &sampler->channels[sampler->channel_count++];
+        sampled_channel *channel = &board->channels[board->channel_count++];
         *channel = (sampled_channel){.board = number, .sensor = i, .row = sensor_row};
         bool buffered = jm__devices_sensor(sampler->devices, number, i)->buffered;
         channel_init(channel, buffered, best_rank, sensor == best, now_ns, sampler->ring_period_ns);
     }
-    board->channel_count = sampler->channel_count - board->first_channel;
+    sampler->channel_count += board->channel_count;
 }
 
 /* Reports GPUs of the machine that are not recorded. */
@@ -599,10 +600,8 @@ static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_erro
     board->lost = true;
     board->lost_ns = now_ns;
     board->retry_ns = now_ns + board->pause_ns;
-    for (size_t i = 0; i < board->channel_count; i++) {
-        sampled_channel *channel = &sampler->channels[board->first_channel + i];
-        channel->edge_ns = channel->search_ns = 0;
-    }
+    for (size_t i = 0; i < board->channel_count; i++)
+        board->channels[i].edge_ns = board->channels[i].search_ns = 0;
 }
 
 static void board_regain(jm__sampler *sampler, sampled_board *board)
@@ -610,30 +609,22 @@ static void board_regain(jm__sampler *sampler, sampled_board *board)
     board->lost = false;
     send_event(sampler, JM_EVENT_BOARD_BACK, board->id, jm__now_ns(), 0, "it answers again");
     for (size_t i = 0; i < board->channel_count; i++)
-        sampler->channels[board->first_channel + i].due_ns = jm__now_ns();
-}
-
-/* A counter was read at an edge: the power up to there is needed to separate the energy beyond the edge. */
-static void power_follow(jm__sampler *sampler, const sampled_board *board, int64_t t_ns)
-{
-    for (size_t i = 0; i < board->channel_count; i++)
-        channel_hurry(&sampler->channels[board->first_channel + i], t_ns, false);
+        board->channels[i].due_ns = jm__now_ns();
 }
 
 /* Replaces a main power sensor that became silent by the best remaining one. */
-static void power_replace(jm__sampler *sampler, const sampled_board *board)
+static void power_replace(const sampled_board *board)
 {
     sampled_channel *best = NULL;
     for (size_t i = 0; i < board->channel_count; i++) {
-        sampled_channel *channel = &sampler->channels[board->first_channel + i];
+        sampled_channel *channel = &board->channels[i];
         int rank = jm__sensor_rank(&channel->row);
         if (rank == JM_RANK_NONE || channel_is_silent(channel)) continue;
         if (best == NULL || rank > jm__sensor_rank(&best->row)) best = channel;
     }
     if (best != NULL && !best->power) channel_promote(best);
     for (size_t i = 0; i < board->channel_count; i++)
-        channel_back_up(&sampler->channels[board->first_channel + i],
-                        best == NULL ? JM_RANK_NONE : jm__sensor_rank(&best->row));
+        channel_back_up(&board->channels[i], best == NULL ? JM_RANK_NONE : jm__sensor_rank(&best->row));
 }
 
 /* Reads a due channel; its board may be lost or come back. */
@@ -649,10 +640,12 @@ static void serve(jm__sampler *sampler, sampled_channel *channel)
         return;
     }
     if (board->lost) board_regain(sampler, board);
-    if (channel->power && !was_silent && channel_is_silent(channel)) power_replace(sampler, board);
-    /* At the start the next ring read covers it anyway. */
-    if (sampler->begun && edge_requested && channel->edge_ns == 0)
-        power_follow(sampler, board, channel->emitted_ns);
+    if (channel->power && !was_silent && channel_is_silent(channel)) power_replace(board);
+    /* A counter was read at an edge: the power up to there is needed to separate the energy beyond the edge.
+     * At the start the next ring read covers it anyway. */
+    bool edge_was_read = sampler->begun && edge_requested && channel->edge_ns == 0;
+    for (size_t i = 0; i < board->channel_count && edge_was_read; i++)
+        channel_hurry(&board->channels[i], channel->emitted_ns, false);
 }
 
 /* From time to time: records which processes use a board. */
@@ -697,7 +690,7 @@ static int64_t due_serve(jm__sampler *sampler)
             sampled_channel *channel = &sampler->channels[i];
             sampled_board *board = &sampler->boards[channel->board];
             if ((channel->mode == CHANNEL_BUFFERED) != (pass == 0)) continue;
-            if (board->lost && i != board->first_channel) continue;
+            if (board->lost && channel != board->channels) continue;
             const int64_t *due_ns = board->lost ? &board->retry_ns : &channel->due_ns;
             if (*due_ns <= jm__now_ns()) serve(sampler, channel);
         }

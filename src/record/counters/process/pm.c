@@ -54,7 +54,7 @@ static const char cure[] =
 static bool load(jm__pm_library *library, const char *path, jm__pm_error *error)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    *library = (jm__pm_library){.path = path};
+    *library = (jm__pm_library){0};
     if (handle == NULL) { /* a bare name that the loader does not find is no error */
         if (path[0] != '/' || error->text[0] != '\0') return false;
         return jm__pm_fail(error, cure, "CUPTI could not be loaded (%.150s)", dlerror());

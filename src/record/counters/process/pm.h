@@ -23,7 +23,6 @@ bool jm__pm_fail(jm__pm_error *error, const char *cure, const char *format, ...)
 
 /* The libcuptis that can sample hardware counters, newest first. */
 typedef struct jm__pm_library {
-    const char *path;
     uint32_t version;
     int (*cuptiGetResultString)(int result, const char **text);
 #define X(symbol, type, last) int (*symbol)(type *);
