@@ -79,18 +79,15 @@ static const char *construct_of(const acc_event_info *event, const char *fallbac
     return known ? constructs[event->construct] : fallback;
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 /* The name of a region: its place in the source, else its construct. */
 static uint32_t name_of(const acc_prof_info *info, const char *construct)
 {
     char name[JM_TRACK_NAME_MAX + 32];
     const char *where = NULL;
-    if (HAS(info, file) && info->file != NULL && info->file[0] != '\0') where = base_of(info->file);
+    if (HAS(info, file) && info->file != NULL && info->file[0] != '\0') {
+        const char *slash = strrchr(info->file, '/');
+        where = slash == NULL ? info->file : slash + 1;
+    }
     if (HAS(info, function) && info->function != NULL && info->function[0] != '\0') where = info->function;
     bool has_line = where != NULL && HAS(info, line) && info->line > 0;
     if (has_line)

@@ -261,12 +261,6 @@ static void note_place(jm__budget *b, jm__step_class *class)
     class->steps++;
 }
 
-/* Has the after-effect ended? Long steps are always used, since there are few. */
-static bool is_clean(const jm__budget *b, int64_t took_ns)
-{
-    return b->level_ns >= JM_BUDGET_AFTER_NS || took_ns >= JM_BUDGET_LONG_NS;
-}
-
 /* Is it one of the first steps of a burst, which are slower than the others? */
 static bool is_early(const jm__budget *b, const jm__step_class *class, int64_t took_ns)
 {
@@ -298,7 +292,8 @@ static void end_step(jm__budget *b, int64_t t_ns)
         if (!class->opened && b->level == JM_TRACING_ON) open_class(class, took_ns);
         if (class->settled || class->opened) add_duration(&class->traced, took_ns);
         if (class == b->awaited && b->level == JM_TRACING_ON) b->awaited = NULL;
-    } else if (is_clean(b, took_ns)) {
+    } else if (b->level_ns >= JM_BUDGET_AFTER_NS || took_ns >= JM_BUDGET_LONG_NS) {
+        /* The after-effect has ended. Long steps are always used, since there are few. */
         add_duration(&class->untraced, took_ns);
         class->untraced_ns += took_ns;
     } else {
@@ -589,13 +584,6 @@ void jm__bursts_join(jm__bursts *bursts, const char *run_dir)
     bursts->seen_announcements = atomic_load_explicit(&bursts->page->announcements, memory_order_relaxed);
 }
 
-/* Publishes a level, from this step on. */
-static void publish(const jm__bursts *bursts, uint64_t step, jm_tracing level)
-{
-    atomic_store_explicit(&bursts->page->decision, step << LEVEL_BITS | (uint64_t)level,
-                          memory_order_relaxed);
-}
-
 /* Reads the latest decision; false: none, or the first rank has ended. */
 static bool read_decision(const jm__bursts *bursts, uint64_t *step, jm_tracing *level)
 {
@@ -617,7 +605,8 @@ jm_tracing jm__bursts_agree(const jm__bursts *bursts, uint64_t step, jm_tracing 
         return before == JM_TRACING_STEPS && level == JM_TRACING_ON ? JM_TRACING_WARM : level;
     if (!bursts->leads)
         return has_decision ? before : requested; /* the first rank has not begun, or has ended */
-    if (requested != before) publish(bursts, step + JM_BURSTS_AHEAD, requested);
+    uint64_t decision = (step + JM_BURSTS_AHEAD) << LEVEL_BITS | (uint64_t)requested;
+    if (requested != before) atomic_store_explicit(&bursts->page->decision, decision, memory_order_relaxed);
     return before;
 }
 

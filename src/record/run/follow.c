@@ -205,14 +205,6 @@ static int call(jm_run *run, pid_t pid, char writer)
 
 typedef enum received { RECEIVED, CLOSED, NOTHING_IN_TIME } received;
 
-/* Receives a message. If the peer closed with our message unread, the first recv fails and only the second
- * returns its message. */
-static ssize_t receive_message(int fd, char *message, size_t size)
-{
-    ssize_t count = recv(fd, message, size, 0);
-    return count < 0 && errno == ECONNRESET ? recv(fd, message, size, 0) : count;
-}
-
 /* Receives an answer, NUL-terminated. */
 static received receive(int fd, int timeout_ms, char *message, size_t size)
 {
@@ -222,7 +214,9 @@ static received receive(int fd, int timeout_ms, char *message, size_t size)
         ready = poll(&line, 1, timeout_ms);
     } while (ready < 0 && errno == EINTR);
     if (ready == 0) return NOTHING_IN_TIME;
-    ssize_t count = receive_message(fd, message, size - 1);
+    ssize_t count = recv(fd, message, size - 1, 0);
+    /* If the peer closed with our message unread, only a second recv returns its message. */
+    if (count < 0 && errno == ECONNRESET) count = recv(fd, message, size - 1, 0);
     if (count <= 0) return CLOSED;
     message[count] = '\0';
     return RECEIVED;

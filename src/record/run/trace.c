@@ -469,21 +469,17 @@ void jm_run_trace(jm_run *run, jm_tracing tracing)
     trace(run, tracing);
 }
 
-/* Without a recorder, time does not count in a dormant run. */
-static int64_t counted_until_ns(void)
-{
-    bool is_paused = controller.run->dormant && controller.recorded == 0;
-    return is_paused ? controller.budget.now_ns : jm__now_ns();
-}
-
 bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
 {
     *cost = (jm_tracing_cost){0};
     if (run->owner != getpid()) return false;
     lock_controller();
     bool is_ours = controller.run == run;
+    /* Without a recorder, time does not count in a dormant run. */
+    bool is_paused = run->dormant && controller.recorded == 0;
+    int64_t until_ns = is_paused ? controller.budget.now_ns : jm__now_ns();
     if (is_ours)
-        *cost = (jm_tracing_cost){.share = jm__budget_cost(&controller.budget, counted_until_ns()),
+        *cost = (jm_tracing_cost){.share = jm__budget_cost(&controller.budget, until_ns),
                                   .steps = controller.budget.steps - controller.budget.phase_steps,
                                   .traced_steps = controller.budget.traced_steps};
     unlock_controller();

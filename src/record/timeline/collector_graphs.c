@@ -283,7 +283,7 @@ static collector_graphs *graphs_of(jm__collector *collector, collector_process *
     graphs->program = program;
     graphs->first_node = UINT64_MAX;
     graphs->nodes.key_size = graphs->graph_slots.key_size = sizeof(uint64_t);
-    graphs->replayed.key_size = graphs->replayed_before.key_size = sizeof graphs->last_replayed;
+    graphs->replayed.key_size = graphs->replayed_before.key_size = sizeof(collector_replay_key);
     process->graphs = graphs;
     process->reports_graphs = true;
     return graphs;
@@ -479,15 +479,15 @@ static void load_launch_chain(const jm__collector *collector, collector_graphs *
 }
 
 /* The span of this launch for this captured span; 0: none yet. */
-static int64_t find_replayed(const collector_graphs *graphs, const uint64_t key[2])
+static int64_t find_replayed(const collector_graphs *graphs, collector_replay_key key)
 {
-    const jm__map_value *found = jm__map_find(&graphs->replayed, key);
-    if (found == NULL) found = jm__map_find(&graphs->replayed_before, key);
+    const jm__map_value *found = jm__map_find(&graphs->replayed, &key);
+    if (found == NULL) found = jm__map_find(&graphs->replayed_before, &key);
     return found == NULL ? 0 : found->id;
 }
 
 /* Only the newest are looked up: when a map is full, the previous one is dropped. */
-static void remember_replayed(jm__collector *collector, collector_graphs *graphs, const uint64_t key[2],
+static void remember_replayed(jm__collector *collector, collector_graphs *graphs, collector_replay_key key,
                               int64_t span_id)
 {
     if (graphs->replayed.count >= JM_REPLAYED_MAX) {
@@ -495,7 +495,8 @@ static void remember_replayed(jm__collector *collector, collector_graphs *graphs
         graphs->replayed_before = graphs->replayed;
         graphs->replayed = (jm__map){.key_size = graphs->replayed_before.key_size};
     }
-    if (!jm__map_put(&graphs->replayed, key, (jm__map_value){.id = span_id})) collector->out_of_memory = true;
+    if (!jm__map_put(&graphs->replayed, &key, (jm__map_value){.id = span_id}))
+        collector->out_of_memory = true;
 }
 
 /* Limits the rate: a graph of a thousand layers may be launched a thousand times a second. */
@@ -547,10 +548,9 @@ static int64_t replay_span(jm__collector *collector, collector_process *process,
     return span->replay_id != 0 ? span->replay_id : parent_id;
 }
 
-static void key_of(uint64_t key[2], const collector_launch *launch, uint32_t captured)
+static collector_replay_key key_of(const collector_launch *launch, uint32_t captured)
 {
-    key[0] = (uint64_t)captured << 32 | launch->correlation;
-    key[1] = (uint64_t)launch->t_ns;
+    return (collector_replay_key){launch->correlation, captured, launch->t_ns};
 }
 
 /* From `captured` outwards: the captured spans that have no span in this launch yet. `span_id` is set to the
@@ -561,9 +561,7 @@ static size_t find_missing(const collector_graphs *graphs, const collector_launc
     size_t count = 0;
     for (uint32_t at = captured; at != 0 && count < JM_CAPTURED_DEPTH;
          at = graphs->captured.items[at].parent) {
-        uint64_t key[2];
-        key_of(key, launch, at);
-        int64_t found = find_replayed(graphs, key);
+        int64_t found = find_replayed(graphs, key_of(launch, at));
         if (found != 0) *span_id = found;
         if (found != 0 || is_open_at_launch(graphs, &graphs->captured.items[at])) break;
         missing[count++] = at;
@@ -575,19 +573,16 @@ static int64_t replayed_span(jm__collector *collector, collector_process *proces
                              uint32_t captured, int64_t launch_span_id)
 {
     collector_graphs *graphs = process->graphs;
-    uint64_t key[2];
-    key_of(key, launch, captured);
-    if (memcmp(key, graphs->last_replayed, sizeof key) == 0) return graphs->last_replayed_id;
+    const collector_replay_key key = key_of(launch, captured);
+    if (memcmp(&key, &graphs->last_replayed, sizeof key) == 0) return graphs->last_replayed_id;
     uint32_t missing[JM_CAPTURED_DEPTH];
     int64_t span_id = launch_span_id;
     load_launch_chain(collector, graphs, launch_span_id);
     for (size_t i = find_missing(graphs, launch, captured, missing, &span_id); i > 0; i--) {
-        uint64_t made_key[2];
-        key_of(made_key, launch, missing[i - 1]);
         span_id = replay_span(collector, process, launch, missing[i - 1], span_id, i > 1);
-        remember_replayed(collector, graphs, made_key, span_id);
+        remember_replayed(collector, graphs, key_of(launch, missing[i - 1]), span_id);
     }
-    memcpy(graphs->last_replayed, key, sizeof key);
+    graphs->last_replayed = key;
     graphs->last_replayed_id = span_id;
     return span_id;
 }

@@ -128,6 +128,12 @@ typedef struct collector_inner {
     uint32_t graph;
 } collector_inner;
 
+/* A span of a replay: the captured span and its launch. */
+typedef struct collector_replay_key {
+    uint32_t correlation, captured;
+    int64_t launch_ns;
+} collector_replay_key;
+
 /* The CUDA graphs of a process. */
 typedef struct collector_graphs {
     uint32_t program; /* names_file of its rings: another program of that pid has other nodes */
@@ -142,7 +148,7 @@ typedef struct collector_graphs {
     jm__map captured_by_key;
     JM_VEC(collector_captured) captured; /* index 0 is unused */
     jm__map replayed, replayed_before;   /* spans of replays by launch and captured span */
-    uint64_t last_replayed[2];
+    collector_replay_key last_replayed;
     int64_t last_replayed_id;
     int64_t launch_span_id; /* the span whose chain is in `launch_chain` */
     size_t launch_chain_count;
