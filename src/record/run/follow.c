@@ -64,10 +64,8 @@ static bool is_in_container(pid_t pid)
  * time and does not count. */
 static bool is_stopped(pid_t pid)
 {
-    char state;
-    pid_t parent;
-    uint64_t start_ticks;
-    return jm__process_stat(pid, &state, &parent, &start_ticks) && state == 'T';
+    jm__process_stat now;
+    return jm__process_stat_read(pid, &now) && now.state == 'T';
 }
 
 /* ---- permission */

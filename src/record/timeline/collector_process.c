@@ -52,11 +52,8 @@ static bool differs(uint64_t one, uint64_t other)
 /* Has another process its pid now? If none has, a ring that is found late belongs to it. */
 static bool is_pid_reused(const collector_process *process)
 {
-    char state;
-    pid_t parent;
-    uint64_t start_ticks;
-    return jm__process_stat(process->pid_here, &state, &parent, &start_ticks) &&
-           start_ticks != process->start_ticks;
+    jm__process_stat now;
+    return jm__process_stat_read(process->pid_here, &now) && now.start_ticks != process->start_ticks;
 }
 
 /* Does the identity match, among processes with this pid in succession or in several namespaces? */
@@ -268,15 +265,12 @@ void jm__collector_processes_check(jm__collector *collector)
     collector->life_checked_ns = collector->now_ns;
     for (size_t i = 0; i < collector->processes.count; i++) {
         collector_process *process = collector->processes.items[i];
-        char state = '?';
-        pid_t parent;
-        uint64_t start_ticks = 0;
         if (process->dead || process->pid_here == 0) continue;
-        bool readable = jm__process_stat(process->pid_here, &state, &parent, &start_ticks);
-        if (kill(process->pid_here, 0) != 0 && errno == ESRCH) process->dead = true;
-        if (readable && (state == 'Z' || state == 'X')) process->dead = true;
-        if (readable && !process->other_clock && differs(process->start_ticks, start_ticks))
-            process->dead = true;
+        jm__process_stat now;
+        (void)jm__process_stat_read(process->pid_here, &now); /* zeros if it cannot be read */
+        bool is_gone = kill(process->pid_here, 0) != 0 && errno == ESRCH;
+        bool is_reused = !process->other_clock && differs(process->start_ticks, now.start_ticks);
+        process->dead = is_gone || is_reused || now.state == 'Z' || now.state == 'X';
         process->dead_ns = collector->now_ns;
     }
 }

@@ -68,26 +68,25 @@ bool jm__process_has_threads(pid_t pid, nlink_t beside)
     return stat(path, &info) != 0 || info.st_nlink > 2 + 1 + beside;
 }
 
-bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks)
+bool jm__process_stat_read(pid_t pid, jm__process_stat *out)
 {
     char text[512]; /* 22 numbers and a name of at most 64 letters */
+    *out = (jm__process_stat){0};
     if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
     const char *after_name = strrchr(text, ')'); /* the name may contain anything */
-    int parent_read;
-    if (after_name == NULL) return false;
-    int fields = sscanf(after_name + 1,
-                        " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-                        state, &parent_read, start_ticks);
-    *parent = parent_read;
-    return fields == 3;
+    if (after_name != NULL &&
+        sscanf(after_name + 1,
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+               &out->state, &out->parent, &out->start_ticks) == 3)
+        return true;
+    *out = (jm__process_stat){0};
+    return false;
 }
 
 int64_t jm__process_start_ticks(pid_t pid)
 {
-    char state;
-    pid_t parent;
-    uint64_t ticks;
-    return jm__process_stat(pid, &state, &parent, &ticks) ? (int64_t)ticks : -1;
+    jm__process_stat now;
+    return jm__process_stat_read(pid, &now) ? (int64_t)now.start_ticks : -1;
 }
 
 uint64_t jm__namespace_of(pid_t pid, const char *kind)
@@ -203,15 +202,13 @@ static int32_t read_rank(pid_t pid)
 bool jm__identity_read(pid_t pid, jm_ring_identity *identity)
 {
     int before = errno;
-    char state;
-    pid_t parent = 0;
-    uint64_t start_ticks = 0;
+    jm__process_stat own;
     memset(identity, 0, sizeof *identity);
     identity->rank = -1;
-    bool found = jm__process_stat(pid, &state, &parent, &start_ticks);
+    bool found = jm__process_stat_read(pid, &own);
     if (found) {
-        identity->start_ticks = start_ticks;
-        identity->parent = parent;
+        identity->start_ticks = own.start_ticks;
+        identity->parent = own.parent;
         if (pid == JM_SELF) {
             identity->pid_namespace = jm__namespace_of(pid, "pid");
             identity->time_namespace = jm__namespace_of(pid, "time");

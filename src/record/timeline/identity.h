@@ -10,8 +10,14 @@
 
 #define JM_SELF ((pid_t)0) /* the caller; /proc may belong to another namespace, where its pid differs */
 
-/* State, parent and start time of a pid or JM_SELF; false if there is no such process or no /proc. */
-bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks);
+typedef struct jm__process_stat {
+    char state;
+    pid_t parent;
+    uint64_t start_ticks;
+} jm__process_stat;
+
+/* Of a pid or JM_SELF; false and zeros if there is no such process or no /proc. */
+bool jm__process_stat_read(pid_t pid, jm__process_stat *out);
 
 /* The text behind `name` in a file of entries "NAMEtext" that end with `end`, cut to `size`; a line keeps its
  * end. Returns its length before the cut; -1: none. */

@@ -75,12 +75,10 @@ bool jm__run_is_alive(const char *run_dir)
 
 static bool is_descendant_of(pid_t pid)
 {
-    pid_t at = getpid(), parent_pid = 0;
-    for (int i = 0; i < ABOVE_MOST && at > 1; i++, at = parent_pid) {
-        char state;
-        uint64_t ticks;
-        if (at == pid) return true;
-        if (!jm__process_stat(at, &state, &parent_pid, &ticks)) return false;
+    jm__process_stat now = {.parent = getpid()};
+    for (int i = 0; i < ABOVE_MOST && now.parent > 1; i++) {
+        if (now.parent == pid) return true;
+        if (!jm__process_stat_read(now.parent, &now)) return false;
     }
     return false;
 }
