@@ -304,20 +304,22 @@ static int average_read(const jm__nvml *nvml, jm__nvml_device device, int scope,
     return field_read(nvml, device, JM_NVML_FIELD_POWER_AVERAGE, (unsigned)scope, out);
 }
 
-/* Defines the reader of one number that needs no selector. */
-#define READER(name, slot, type, scale)                                                                      \
+/* Defines the reader of one number. */
+#define READER(name, slot, type, scale, arguments)                                                           \
     static int name(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out)            \
     {                                                                                                        \
         (void)selector;                                                                                      \
         type value = 0;                                                                                      \
         if (nvml->slot == NULL) return JM_NVML_NO_SYMBOL;                                                    \
-        int result = nvml->slot(device, &value);                                                             \
+        int result = nvml->slot arguments;                                                                   \
         return one_value(result, (scale) * (double)value, out);                                              \
     }
-READER(usage_read, power, unsigned, 1e-3)
-READER(energy_read, energy, unsigned long long, 1e-3)
-READER(throttle_read, throttle, unsigned long long, 1.0)
-READER(limit_read, limit, unsigned, 1e-3)
+READER(usage_read, power, unsigned, 1e-3, (device, &value))
+READER(energy_read, energy, unsigned long long, 1e-3, (device, &value))
+READER(throttle_read, throttle, unsigned long long, 1.0, (device, &value))
+READER(limit_read, limit, unsigned, 1e-3, (device, &value))
+READER(temperature_read, temperature, unsigned, 1.0, (device, selector, &value))
+READER(clock_read, clock, unsigned, 1.0, (device, selector, &value))
 #undef READER
 
 static int utilisation_read(const jm__nvml *nvml, jm__nvml_device device, int of_memory, jm__samples *out)
@@ -326,22 +328,6 @@ static int utilisation_read(const jm__nvml *nvml, jm__nvml_device device, int of
     jm__nvml_utilisation rates = {0};
     int result = nvml->utilisation(device, &rates);
     return one_value(result, of_memory ? rates.memory : rates.gpu, out);
-}
-
-static int temperature_read(const jm__nvml *nvml, jm__nvml_device device, int sensor, jm__samples *out)
-{
-    if (nvml->temperature == NULL) return JM_NVML_NO_SYMBOL;
-    unsigned degrees = 0;
-    int result = nvml->temperature(device, sensor, &degrees);
-    return one_value(result, degrees, out);
-}
-
-static int clock_read(const jm__nvml *nvml, jm__nvml_device device, int clock, jm__samples *out)
-{
-    if (nvml->clock == NULL) return JM_NVML_NO_SYMBOL;
-    unsigned mhz = 0;
-    int result = nvml->clock(device, clock, &mhz);
-    return one_value(result, mhz, out);
 }
 
 const jm__nvml_sensor jm__nvml_sensors[] = {
