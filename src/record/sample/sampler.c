@@ -566,14 +566,6 @@ static void announce_board(jm__sampler *sampler, size_t number, int64_t now_ns)
     sampler->channel_count += board->channel_count;
 }
 
-/* Reports GPUs of the machine that are not recorded. */
-static void report_absent(const jm__sampler *sampler)
-{
-    const jm__findings *findings = jm__devices_findings(sampler->devices);
-    for (size_t i = 0; i < findings->absent_count; i++)
-        send_event(sampler, JM_EVENT_BOARD_ABSENT, 0, jm__now_ns(), 0, "%s", findings->absent[i]);
-}
-
 /* The error for a machine without boards, with NVML's reason. */
 static jm_status fail_without_board(const jm_inventory *inventory, jm_error *err)
 {
@@ -852,7 +844,9 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
     sampler->ring_period_ns = options->ring_period_ns > 0 ? options->ring_period_ns : JM_NS_PER_S;
     for (size_t i = 0; i < sampler->board_count; i++)
         announce_board(sampler, i, jm__now_ns());
-    report_absent(sampler);
+    const jm__findings *findings = jm__devices_findings(sampler->devices);
+    for (size_t i = 0; i < findings->absent_count; i++) /* GPUs of the machine that are not recorded */
+        send_event(sampler, JM_EVENT_BOARD_ABSENT, 0, jm__now_ns(), 0, "%s", findings->absent[i]);
     status = thread_start(sampler, err);
     if (status != JM_OK) goto fail;
     first_edge_wait(sampler, FIRST_NS);

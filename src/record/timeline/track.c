@@ -371,20 +371,14 @@ static lane *lane_in_callback(void)
     return mine;
 }
 
-/* Locks the names of this process. `in_run`: there is a run, or one may come. */
-static jm__names *names_lock(bool *in_run)
+/* Locks the names of this process. Is there a run, or may one come, in which numbers stay valid? */
+static bool names_lock(void)
 {
     pthread_mutex_lock(&mutex);
     read_environment_locked();
-    *in_run = run_path[0] != '\0' || jm__dormant_requested(); /* numbers stay valid in later runs */
-    if (names.path == NULL && run_path[0] != '\0')            /* after a fork */
+    if (names.path == NULL && run_path[0] != '\0') /* after a fork */
         jm__names_open(&names, run_path, part->writer);
-    return &names;
-}
-
-static void names_unlock(void)
-{
-    pthread_mutex_unlock(&mutex);
+    return run_path[0] != '\0' || jm__dormant_requested();
 }
 
 /* ---- records */
@@ -507,11 +501,10 @@ static void count_refused_name(void)
 /* `always`: also without a run, for later ones. */
 static uint32_t intern(const char *text, size_t max_bytes, bool always)
 {
-    bool in_run;
-    jm__names *own = names_lock(&in_run);
-    uint32_t number = in_run || always ? jm__names_intern(own, text, jm__utf8_cut(text, max_bytes)) : 0;
-    names_unlock();
-    if ((in_run || always) && number == 0) count_refused_name();
+    bool is_needed = names_lock() || always;
+    uint32_t number = is_needed ? jm__names_intern(&names, text, jm__utf8_cut(text, max_bytes)) : 0;
+    pthread_mutex_unlock(&mutex);
+    if (is_needed && number == 0) count_refused_name();
     return number;
 }
 
@@ -529,9 +522,9 @@ uint32_t jm__track_register(const char *text, size_t max_bytes)
 
 const char *jm__track_text(uint32_t number)
 {
-    bool in_run;
-    const char *text = jm__names_text(names_lock(&in_run), number);
-    names_unlock();
+    (void)names_lock();
+    const char *text = jm__names_text(&names, number);
+    pthread_mutex_unlock(&mutex);
     return text;
 }
 
@@ -547,9 +540,9 @@ void jm__track_mark_with(uint32_t name, const char *meta)
     if (mine == NULL) return;
     jm_ring_span record = {.t_ns = jm__now_ns(), .name = name, .op = JM_RING_MARK};
     if (meta != NULL) { /* rarely the same twice, so not kept */
-        bool in_run;
-        record.type = jm__names_write_once(names_lock(&in_run), meta, strlen(meta));
-        names_unlock();
+        (void)names_lock();
+        record.type = jm__names_write_once(&names, meta, strlen(meta));
+        pthread_mutex_unlock(&mutex);
         if (record.type == 0 && meta[0] != '\0') count_refused_name();
     }
     jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity));
