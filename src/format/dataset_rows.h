@@ -13,7 +13,7 @@ typedef struct jm__loading {
     JM_VEC(jm_sensor) sensors;
     jm__readings readings;
     JM_VEC(jm__process) processes;
-    jm__spans spans;
+    JM_VEC(jm__span) spans;
     JM_VEC(jm__kernel_class) classes;
     JM_VEC(jm__stream) streams;
     JM_VEC(jm__counter_set) counter_sets;

@@ -277,7 +277,7 @@ static const jm__column counter_blocks[] = {
 #undef R
 
 const jm__table jm__tables[JM_TABLE_COUNT] = {
-#define X(constant, name, row, since) {#name, name, sizeof name / sizeof *name, since},
+#define X(constant, name, row, since) {#name, name, sizeof name / sizeof *name, sizeof(row), since},
     JM_TABLE_MAP(X)
 #undef X
 };
