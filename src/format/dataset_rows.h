@@ -41,7 +41,7 @@ static inline bool jm__time_is_plausible(int64_t t_ns)
 typedef struct jm__dataset_table {
     jm__table_id table;
     jm__row_taker take;
-    bool for_readings; /* loaded with readings: they are meaningless without it */
+    bool for_readings, for_spans; /* loaded with these rows alone: they are meaningless without it */
 } jm__dataset_table;
 
 extern const jm__dataset_table jm__dataset_tables[];
