@@ -165,16 +165,9 @@ jm__number_kind jm__number_read(const char *text, double *point, double *comma)
     return *point == *comma ? JM_NUMBER_PLAIN : JM_NUMBER_AMBIGUOUS;
 }
 
-/* Writes the number as C does, "1234.5", with all digits; false if it cannot have this decimal sign. */
-static bool number_plain(const char *text, char decimal, char out[NUMBER_BYTES])
-{
-    runs r;
-    return find_runs(text, &r) && write_plain(&r, decimal, out);
-}
-
 /* ---- a CSV reader over zlib, which reads plain files too ---- */
 
-enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 8192, CHUNK = 1 << 16 };
+enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 8192, BUFFER = 1 << 16 };
 
 typedef struct record {
     char *text; /* [RECORD_MAX + 1], NUL-terminated fields one after the other */
@@ -188,8 +181,6 @@ struct jm__csv {
     char separator;
     record header;
     record now;
-    unsigned char *chunk;
-    size_t chunk_size, chunk_used;
     char *back; /* [RECORD_MAX + 1], a line that was peeked at and is read again; NULL: none */
     size_t back_size, back_used;
     bool back_line_end; /* a line end follows */
@@ -216,16 +207,9 @@ static jm_status read_failed(jm__csv *csv, jm_error *err)
 /* The next byte of the file, -1 at the end, -2 on an error. */
 static int file_byte(jm__csv *csv)
 {
-    if (csv->chunk_used == csv->chunk_size) {
-        int count = gzread(csv->file, csv->chunk, CHUNK);
-        if (count < 0) return -2;
-        int code = Z_OK;
-        if (count == 0) gzerror(csv->file, &code);
-        if (count == 0) return code == Z_OK || code == Z_STREAM_END ? -1 : -2;
-        csv->chunk_size = (size_t)count;
-        csv->chunk_used = 0;
-    }
-    return csv->chunk[csv->chunk_used++];
+    int byte = gzgetc(csv->file), code = Z_OK;
+    if (byte < 0) gzerror(csv->file, &code);
+    return code == Z_OK || code == Z_STREAM_END ? byte : -2;
 }
 
 /* The next byte: of the peeked line first, then of the file. */
@@ -237,13 +221,12 @@ static int next_byte(jm__csv *csv)
     return '\n';
 }
 
+/* Negative if there is none. */
 static int peek_byte(jm__csv *csv)
 {
     if (csv->back_used < csv->back_size) return (unsigned char)csv->back[csv->back_used];
     if (csv->back_line_end) return '\n';
-    int byte = file_byte(csv);
-    if (byte >= 0) csv->chunk_used--;
-    return byte;
+    return gzungetc(file_byte(csv), csv->file);
 }
 
 static jm_status bad_line(const jm__csv *csv, jm_error *err, const char *what)
@@ -350,10 +333,10 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
 /* Skip a byte order mark. */
 static jm_status pass_mark(jm__csv *csv, jm_error *err)
 {
-    if (file_byte(csv) == -2) return read_failed(csv, err);
-    const char *bytes = (const char *)csv->chunk;
-    csv->chunk_used = jm__bom_length(bytes, csv->chunk_size);
-    return jm__is_utf16(bytes, csv->chunk_size) ? jm__in_utf16(csv->path, err) : JM_OK;
+    const char *line;
+    JM_TRY(jm__csv_peek(csv, &line, err));
+    csv->back_used = jm__bom_length(csv->back, csv->back_size);
+    return jm__is_utf16(csv->back, csv->back_size) ? jm__in_utf16(csv->path, err) : JM_OK;
 }
 
 jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
@@ -364,10 +347,9 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
     csv->line = 1;
     csv->separator = ',';
     csv->path = strdup(path);
-    csv->chunk = malloc(CHUNK);
     csv->header.text = malloc(RECORD_MAX + 1);
     csv->now.text = malloc(RECORD_MAX + 1);
-    bool all = csv->path != NULL && csv->chunk != NULL && csv->header.text != NULL && csv->now.text != NULL;
+    bool all = csv->path != NULL && csv->header.text != NULL && csv->now.text != NULL;
     jm_status status = all ? JM_OK : jm__no_memory(err, "jm__csv_open");
     if (status == JM_OK) {
         errno = 0;
@@ -376,7 +358,10 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
             status = jm__fail(err, jm_status_of_errno(errno), errno, "open", "%s: %s", path,
                               errno != 0 ? strerror(errno) : "cannot be opened");
     }
-    if (status == JM_OK) status = pass_mark(csv, err);
+    if (status == JM_OK) {
+        gzbuffer(csv->file, BUFFER);
+        status = pass_mark(csv, err);
+    }
     if (status != JM_OK) {
         jm__csv_close(csv);
         return status;
@@ -477,14 +462,14 @@ static jm_status learn_signs(jm__csv *csv, jm_error *err)
     csv->signs = calloc(FIELDS_MAX, sizeof *csv->signs);
     if (csv->signs == NULL) return jm__no_memory(err, "jm__csv_open");
     if (stat(csv->path, &info) != 0 || !S_ISREG(info.st_mode)) return JM_OK;
-    size_t unread = csv->chunk_size - csv->chunk_used + csv->back_size - csv->back_used + csv->back_line_end;
+    size_t unread = csv->back_size - csv->back_used + csv->back_line_end;
     z_off_t start = gztell(csv->file) - (z_off_t)unread;
     int64_t line = csv->line;
     while (read_record(csv, &csv->now, &more, NULL) == JM_OK && more)
         note_signs(csv);
     gzclearerr(csv->file);
     if (gzseek(csv->file, start, SEEK_SET) < 0) return read_failed(csv, err);
-    csv->chunk_size = csv->chunk_used = csv->back_size = csv->back_used = 0;
+    csv->back_size = csv->back_used = 0;
     csv->back_line_end = false;
     csv->now.fields = 0;
     csv->line = line;
@@ -551,7 +536,6 @@ void jm__csv_close(jm__csv *csv)
     if (csv == NULL) return;
     if (csv->file != NULL) gzclose_r(csv->file);
     free(csv->path);
-    free(csv->chunk);
     free(csv->back);
     free(csv->signs);
     free(csv->header.text);
@@ -564,18 +548,13 @@ static const char *header_text(const jm__csv *csv, size_t column)
     return csv->header.text + csv->header.starts[column];
 }
 
-static size_t find_column(const jm__csv *csv, const char *name)
+size_t jm__csv_find(const jm__csv *csv, const char *name)
 {
     for (size_t i = 0; i < csv->header.fields; i++)
         if (strcmp(header_text(csv, i), name) == 0) return i;
     for (size_t i = 0; i < csv->header.fields; i++)
         if (jm__equal_ignoring_case(header_text(csv, i), name)) return i;
-    return csv->header.fields;
-}
-
-bool jm__csv_has(const jm__csv *csv, const char *name)
-{
-    return find_column(csv, name) < csv->header.fields;
+    return JM_CSV_NONE;
 }
 
 size_t jm__csv_column_count(const jm__csv *csv)
@@ -616,8 +595,8 @@ bool jm__csv_unnamed(const jm__csv *csv, size_t column)
 
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err)
 {
-    *column = find_column(csv, name);
-    if (*column < csv->header.fields) return JM_OK;
+    *column = jm__csv_find(csv, name);
+    if (*column != JM_CSV_NONE) return JM_OK;
     char names[256] = "";
     for (size_t i = 0, used = 0; i < csv->header.fields && used < sizeof names; i++) {
         int added =
@@ -712,7 +691,8 @@ static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMB
     char decimal = kind == JM_NUMBER_COMMA       ? ','
                    : kind == JM_NUMBER_AMBIGUOUS ? decimal_of(csv, column)
                                                  : '.';
-    return decimal != '\0' && number_plain(text, decimal, out) ? out : NULL;
+    runs r;
+    return decimal != '\0' && find_runs(text, &r) && write_plain(&r, decimal, out) ? out : NULL;
 }
 
 /* An error that explains why the field is no number, with a hint if there is one. */

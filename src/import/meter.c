@@ -68,10 +68,8 @@ jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
 {
     bool alone = im->last_ns < im->first_ns;
     static const char *const names[] = {"t_s", "power_w"};
-    size_t column[2], name = 0, first = im->boards.count;
+    size_t column[2], name = jm__csv_find(csv, "meter"), first = im->boards.count;
     JM_TRY(jm__import_columns(csv, names, 2, column, err));
-    bool has_name = jm__csv_has(csv, "meter");
-    if (has_name) JM_TRY(jm__csv_column(csv, "meter", &name, err));
     for (;;) {
         bool more;
         double power_w;
@@ -80,7 +78,7 @@ jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
         if (!more) break;
         if (jm__csv_missing(csv, column[1])) continue; /* a gap */
         JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
-        const char *text = has_name ? jm__csv_text(csv, name) : "";
+        const char *text = jm__csv_text(csv, name);
         if (strlen(text) >= JM_BOARD_TEXT)
             return jm__csv_bad(csv, name, err, "a meter's name has at most %d bytes", JM_BOARD_TEXT - 1);
         JM_TRY(find_meter(im, first, text[0] != '\0' ? text : "meter", &at.board, err));

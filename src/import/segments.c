@@ -56,15 +56,12 @@ static jm_status check_clocks(const jm__import *im, jm_error *err)
 
 jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
 {
-    size_t part, kernel, start, end, calls = 0, phase = 0, open = SIZE_MAX;
+    size_t part, kernel, start, end, open = SIZE_MAX;
+    size_t calls = jm__csv_find(csv, "kernel_launches"), phase = jm__csv_find(csv, "phase");
     JM_TRY(jm__csv_column(csv, "part", &part, err));
     JM_TRY(jm__csv_column(csv, "kernel", &kernel, err));
     JM_TRY(jm__csv_column(csv, "t_start_s", &start, err));
     JM_TRY(jm__csv_column(csv, "t_end_s", &end, err));
-    bool has_calls = jm__csv_has(csv, "kernel_launches");
-    if (has_calls) JM_TRY(jm__csv_column(csv, "kernel_launches", &calls, err));
-    bool has_phase = jm__csv_has(csv, "phase");
-    if (has_phase) JM_TRY(jm__csv_column(csv, "phase", &phase, err));
     /* With a file of kernels, segments must not count the same work twice. */
     bool as_kernels = im->options.files[JM_IMPORT_KERNELS] == NULL;
     for (;;) {
@@ -75,13 +72,13 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
         JM_TRY(jm__csv_scaled(csv, start, 9, &row.start_ns, err));
         JM_TRY(jm__csv_scaled(csv, end, 9, &row.end_ns, err));
         JM_TRY(check_order(csv, end, &row, err));
-        if (has_calls && !jm__csv_missing(csv, calls)) JM_TRY(jm__csv_integer(csv, calls, &row.calls, err));
+        if (!jm__csv_missing(csv, calls)) JM_TRY(jm__csv_integer(csv, calls, &row.calls, err));
         if (row.calls < 1) return jm__csv_bad(csv, calls, err, "a segment has at least one launch");
         size_t known_parts = im->parts.items.count;
         JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
         JM_TRY(check_clock(im, csv, start, &row, err));
         JM_TRY(jm__texts_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
-        if (has_phase && jm__csv_text(csv, phase)[0] != '\0')
+        if (jm__csv_text(csv, phase)[0] != '\0')
             JM_TRY(take_window(im, csv, phase, &row, row.part > known_parts, &open, err));
         else
             JM_TRY(take_part(im, csv, part, &row, &open, err));

@@ -39,7 +39,6 @@ typedef enum ncu_form {
     JM_NCU_SUMMARY,
 } ncu_form;
 
-#define JM_NCU_NO_COLUMN ((size_t)-1)
 typedef struct ncu_header {
     ncu_form form;
     bool quoted; /* lines begin with a quote, as ncu writes them; else another program saved the table */
@@ -197,7 +196,7 @@ static bool is_row_number(const char *line, const char *id)
 }
 
 /* The offset of a header line within a line; it is not 0 after program output without a line end.
- * JM_NCU_NO_COLUMN: there is no header line. */
+ * JM_CSV_NONE: there is no header line. */
 static size_t ncu_header_at(const char *line, bool *quoted)
 {
     static const char *const quoted_starts[] = {"\"ID\",\"", "\"Process ID\",\"Process Name\""};
@@ -212,13 +211,7 @@ static size_t ncu_header_at(const char *line, bool *quoted)
     *quoted = false;
     for (size_t i = 0; i < 4; i++)
         if (starts_with(line + mark, plain_starts[i]) && is_table(line)) return mark;
-    return JM_NCU_NO_COLUMN;
-}
-
-static size_t find_column(const jm__csv *csv, const char *name)
-{
-    size_t column;
-    return jm__csv_column(csv, name, &column, NULL) == JM_OK ? column : JM_NCU_NO_COLUMN;
+    return JM_CSV_NONE;
 }
 
 /* Is this column of the raw page no metric? */
@@ -250,16 +243,15 @@ static bool ncu_is_fixed(const char *column)
 static jm_status ncu_header_read(ncu_header *header, const jm__csv *csv, bool quoted, jm_error *err)
 {
     header->quoted = quoted;
-#define X(member, name) header->member = find_column(csv, name);
+#define X(member, name) header->member = jm__csv_find(csv, name);
     JM_NCU_COLUMN_MAP(X)
 #undef X
     size_t column;
     JM_TRY(jm__csv_column(csv, "Kernel Name", &column, err));
-    bool a_row_a_metric = header->metric != JM_NCU_NO_COLUMN;
-    header->form = !a_row_a_metric ? JM_NCU_RAW
-                   : header->value == JM_NCU_NO_COLUMN && header->average != JM_NCU_NO_COLUMN
-                       ? JM_NCU_SUMMARY
-                       : JM_NCU_DETAILS;
+    bool a_row_a_metric = header->metric != JM_CSV_NONE;
+    header->form = !a_row_a_metric                                                  ? JM_NCU_RAW
+                   : header->value == JM_CSV_NONE && header->average != JM_CSV_NONE ? JM_NCU_SUMMARY
+                                                                                    : JM_NCU_DETAILS;
     if (header->form == JM_NCU_SUMMARY) header->value = header->average;
     if (!a_row_a_metric) return JM_OK;
     JM_TRY(jm__csv_column(csv, "Metric Unit", &column, err));
@@ -364,11 +356,6 @@ static jm_status add_value(reader *r, uint32_t metric, double factor, const char
 
 /* ---- kernels */
 
-static const char *field(reader *r, size_t column)
-{
-    return column == JM_NCU_NO_COLUMN ? "" : jm__csv_text(r->csv, column);
-}
-
 /* An integer, possibly with commas, as in ids of more than three digits. */
 static bool parse_integer(const char *text, int64_t *value)
 {
@@ -387,7 +374,7 @@ static bool parse_integer(const char *text, int64_t *value)
 static jm_status integer_field(reader *r, size_t column, int64_t *value, jm_error *err)
 {
     *value = 0;
-    const char *text = field(r, column);
+    const char *text = jm__csv_text(r->csv, column);
     if (text[0] == '\0' || parse_integer(text, value)) return JM_OK;
     return jm__csv_bad(r->csv, column, err, "\"%.60s\" is not a whole number", text);
 }
@@ -409,20 +396,20 @@ static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
     *kernel = (jm__ncu_kernel){.launches = 1, .line = jm__csv_line(r->csv), .first = r->values.count};
     JM_TRY(integer_field(r, h->id, &kernel->id, err));
     JM_TRY(integer_field(r, h->process_id, &kernel->process_id, err));
-    if (h->launches != JM_NCU_NO_COLUMN) JM_TRY(integer_field(r, h->launches, &kernel->launches, err));
+    if (h->launches != JM_CSV_NONE) JM_TRY(integer_field(r, h->launches, &kernel->launches, err));
     if (kernel->launches < 1)
         return jm__csv_bad(r->csv, h->launches, err, "a kernel cannot have run %" PRId64 " times",
                            kernel->launches);
-    if (h->id == JM_NCU_NO_COLUMN) kernel->id = (int64_t)r->kernels.count;
-    kernel->name = intern(r, field(r, h->kernel));
-    kernel->process = intern(r, field(r, h->process));
-    kernel->host = intern(r, field(r, h->host));
-    kernel->context = intern(r, field(r, h->context));
-    kernel->stream = intern(r, field(r, h->stream));
-    kernel->device = intern(r, field(r, h->device));
-    kernel->block = intern(r, field(r, h->block));
-    kernel->grid = intern(r, field(r, h->grid));
-    read_capability(field(r, h->cc), kernel);
+    if (h->id == JM_CSV_NONE) kernel->id = (int64_t)r->kernels.count;
+    kernel->name = intern(r, jm__csv_text(r->csv, h->kernel));
+    kernel->process = intern(r, jm__csv_text(r->csv, h->process));
+    kernel->host = intern(r, jm__csv_text(r->csv, h->host));
+    kernel->context = intern(r, jm__csv_text(r->csv, h->context));
+    kernel->stream = intern(r, jm__csv_text(r->csv, h->stream));
+    kernel->device = intern(r, jm__csv_text(r->csv, h->device));
+    kernel->block = intern(r, jm__csv_text(r->csv, h->block));
+    kernel->grid = intern(r, jm__csv_text(r->csv, h->grid));
+    read_capability(jm__csv_text(r->csv, h->cc), kernel);
     bool all = kernel->name != NULL && kernel->process != NULL && kernel->host != NULL &&
                kernel->context != NULL && kernel->stream != NULL && kernel->device != NULL &&
                kernel->block != NULL && kernel->grid != NULL;
@@ -434,7 +421,7 @@ static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
 /* Texts are interned, so equal texts have one pointer. */
 static bool is_same(const reader *r, const jm__ncu_kernel *a, const jm__ncu_kernel *b)
 {
-    if (r->header.id != JM_NCU_NO_COLUMN && a->id != b->id) return false;
+    if (r->header.id != JM_CSV_NONE && a->id != b->id) return false;
     return a->process_id == b->process_id && a->name == b->name && a->host == b->host &&
            a->context == b->context && a->stream == b->stream && a->device == b->device &&
            a->block == b->block && a->grid == b->grid;
@@ -455,10 +442,11 @@ static jm_status details_row(reader *r, jm_error *err)
     bool first = r->kernels.count == r->table_kernel;
     if (first || !is_same(r, &r->kernels.items[r->kernels.count - 1], &kernel))
         JM_TRY(push_kernel(r, &kernel, err));
-    const char *name = field(r, r->header.metric), *section = field(r, r->header.section);
-    const char *text = field(r, r->header.value);
+    const char *name = jm__csv_text(r->csv, r->header.metric),
+               *section = jm__csv_text(r->csv, r->header.section);
+    const char *text = jm__csv_text(r->csv, r->header.value);
     char unit[JM_NCU_UNIT_TEXT];
-    double factor = jm__ncu_unit(field(r, r->header.unit), unit), unwanted;
+    double factor = jm__ncu_unit(jm__csv_text(r->csv, r->header.unit), unit), unwanted;
     jm__number_kind kind;
     if (name[0] == '\0') return JM_OK; /* this row is a rule */
     if (r->filter != NULL && !r->filter(r->context, section, name, unit))
@@ -489,7 +477,8 @@ static jm_status raw_row(reader *r, jm_error *err)
     double unwanted;
     jm__number_kind kind;
     if (!r->has_units) {
-        if (field(r, r->header.id)[0] == '\0' && field(r, r->header.kernel)[0] == '\0')
+        if (jm__csv_text(r->csv, r->header.id)[0] == '\0' &&
+            jm__csv_text(r->csv, r->header.kernel)[0] == '\0')
             return raw_units(r, err);
         return jm__fail(err, JM_BAD_DATA, 0, NULL,
                         "%s, line %" PRId64
@@ -553,7 +542,7 @@ static jm_status read_row(reader *r, jm_error *err)
     bool rule = r->header.form == JM_NCU_DETAILS && has > r->header.value &&
                 has < wants; /* older versions write short rows for rules */
     if (has != wants && !rule) {
-        const char *first = field(r, r->header.id == JM_NCU_NO_COLUMN ? 0 : r->header.id);
+        const char *first = jm__csv_text(r->csv, r->header.id == JM_CSV_NONE ? 0 : r->header.id);
         bool names = first[0] != '\0' && !parse_integer(first, &id);
         if (2 * has <= wants &&
             (names || has == r->other_fields)) { /* a table of a rule, or of the program itself */
@@ -576,7 +565,7 @@ static jm_status read_lines(reader *r, jm_error *err)
         JM_TRY(jm__csv_peek(r->csv, &line, err));
         if (line == NULL) return JM_OK;
         size_t before = ncu_header_at(line, &quoted);
-        if (before != JM_NCU_NO_COLUMN) {
+        if (before != JM_CSV_NONE) {
             JM_TRY(begin_table(r, before, quoted, err));
         } else if (may_be_row(r, line)) {
             JM_TRY(read_row(r, err));
