@@ -1,9 +1,8 @@
 /* pprof's profile, gzipped: each row of a report is a sample with its stack, in microjoules and nanoseconds.
  * https://github.com/google/pprof/blob/main/proto/profile.proto */
 #define ZLIB_CONST /* so that zlib's input is const */
-#include "base/map.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text_ids.h"
 #include "base/utf8.h"
 #include "export/format.h"
 #include "export/put.h"
@@ -82,8 +81,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 typedef struct profile {
     const jm__stacks *stacks;
     gzip_stream gzip;
-    jm__text_store texts; /* text of the string table, which samples and functions index */
-    jm__map numbers;
+    jm__text_ids texts; /* the string table, which samples and functions index */
     jm__strbuf message, part, encoded;
     bool failed; /* memory is out; checked once, at the end */
 } profile;
@@ -110,20 +108,13 @@ static void put_int(profile *p, uint32_t field, int64_t value)
 /* The index of a text in the string table. A new text is written at once, before its first use. */
 static int64_t string_index(profile *p, const char *text)
 {
-    const jm__map_value *known = jm__map_find(&p->numbers, &text);
-    if (known != NULL) return known->id;
-    size_t size = strlen(text) + 1;
-    char *kept = jm__text_store_reserve(&p->texts, size);
-    const jm__map_value number = {.id = (int64_t)p->numbers.count};
-    if (kept != NULL) memcpy(kept, text, size);
-    const char *key = kept;
-    if (kept == NULL || !jm__map_put(&p->numbers, &key, number)) {
-        p->failed = true;
-        return 0;
-    }
+    size_t known = p->texts.items.count;
+    int64_t id = jm__text_ids_add(&p->texts, text);
+    if (id < 0) p->failed = true;
+    if (id < (int64_t)known) return id;
     jm__pb_text(&p->encoded, PROFILE_STRING, text);
     flush_encoded(p);
-    return number.id;
+    return id;
 }
 
 static void put_sample_type(profile *p, const char *type, const char *unit)
@@ -256,12 +247,11 @@ static void put_profile(profile *p)
 
 static jm_status write_stacks(const jm__stacks *stacks, FILE *out, jm_error *err)
 {
-    profile p = {.stacks = stacks, .numbers = JM_MAP_OF_TEXTS};
+    profile p = {.stacks = stacks};
     if (!gzip_begin(&p.gzip, out)) return jm__no_memory(err, "deflateInit2");
     put_profile(&p);
     gzip_end(&p.gzip, !p.failed);
-    jm__text_store_free(&p.texts);
-    jm__map_free(&p.numbers);
+    jm__text_ids_free(&p.texts);
     jm__strbuf_free(&p.message);
     jm__strbuf_free(&p.part);
     jm__strbuf_free(&p.encoded);

@@ -4,7 +4,7 @@
 #define JM_IMPORT_GATHER_H
 
 #include "base/csv.h"
-#include "base/map.h"
+#include "base/text_ids.h"
 #include "base/vec.h"
 #include "format/rows/rows.h"
 #include "import/gather.h"
@@ -12,16 +12,10 @@
 #include <joulemap/import.h>
 #include <joulemap/status.h>
 
-/* Ids from 1 for names of parts and kernels; 0 is "". */
-typedef struct jm__texts {
-    JM_VEC(char *) items;
-    jm__map numbers; /* by text */
-} jm__texts;
-
-/* The id of a text, a new one if necessary. LIMIT beyond a million. */
-jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_error *err);
-const char *jm__texts_at(const jm__texts *t, size_t number);
-void jm__texts_free(jm__texts *t);
+/* The number of a name of a part or kernel, from 1; 0 is "". A new one if necessary; LIMIT beyond a million.
+ */
+jm_status jm__import_number(jm__text_ids *names, const char *text, size_t *number, jm_error *err);
+const char *jm__import_text(const jm__text_ids *names, size_t number);
 
 /* One interval of a part, from consecutive rows of a file. */
 typedef struct jm__occurrence {
@@ -62,7 +56,7 @@ typedef struct jm__import {
     jm_import_options options;
     jm__profile profile;
     JM_VEC(jm__import_board) boards; /* the first is the GPU, with the sensors of its profile */
-    jm__texts parts, kernels;
+    jm__text_ids parts, kernels;
     JM_VEC(size_t) phases; /* [part - 1]: the part that it is a window of; 0 or out of range: none */
     JM_VEC(jm__occurrence) occurrences;
     JM_VEC(jm__import_kernel) rows;

@@ -16,8 +16,8 @@
 static void import_free(jm__import *im)
 {
     jm__import_free_boards(im);
-    jm__texts_free(&im->parts);
-    jm__texts_free(&im->kernels);
+    jm__text_ids_free(&im->parts);
+    jm__text_ids_free(&im->kernels);
     jm__vec_free(&im->phases);
     jm__vec_free(&im->occurrences);
     jm__vec_free(&im->rows);
@@ -183,7 +183,7 @@ static jm_status write_spans(jm__writer *writer, jm__import *im, jm_error *err)
             .parent_id = phase == 0 ? 0 : span_of(im, phase, o->start_ns),
             .kind = phase == 0 ? JM_SPAN_PHASE : JM_SPAN_WINDOW,
         };
-        span.name_id = jm__writer_name(writer, jm__texts_at(&im->parts, o->part));
+        span.name_id = jm__writer_name(writer, jm__import_text(&im->parts, o->part));
         if (span.name_id < 0) return jm__no_memory(err, "jm_recording_import");
         jm__writer_span_begin(writer, &span);
         jm__writer_span_end(writer, &(jm__span_end){.span_id = span.id, .end_ns = o->end_ns});

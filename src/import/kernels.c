@@ -23,8 +23,8 @@ jm_status jm__import_kernels(jm__import *im, jm__csv *csv, jm_error *err)
         JM_TRY(jm__csv_integer(csv, stream, &number, err));
         if (number < 0 || number > UINT32_MAX) return jm__csv_bad(csv, stream, err, "no stream number");
         JM_TRY(jm__import_stream_find(im, (uint32_t)number, &row.stream, err));
-        JM_TRY(jm__texts_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
-        JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
+        JM_TRY(jm__import_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
+        JM_TRY(jm__import_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
         JM_TRY(jm__import_add_to_part(im, &open, row.part, row.start_ns, row.end_ns, err));
         JM_TRY(jm__import_add_kernel(im, row, err));
     }

@@ -2,9 +2,8 @@
 #include "import/counters.h"
 
 #include "base/demangle.h"
-#include "base/map.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text_ids.h"
 #include "import/ncu/sheet.h"
 #include "record/counters/chip.h"
 
@@ -39,11 +38,9 @@ typedef struct importing {
     size_t metric_count;
     const jm__ncu_word *metrics[JM_COUNTER_METRICS_MAX];
     const char *metric_names[JM_COUNTER_METRICS_MAX], *metric_units[JM_COUNTER_METRICS_MAX];
-    double *amounts; /* [kernels * metrics]: events, or percent times seconds */
-    jm__map keys;    /* keys of kernels of the file -> group */
-    jm__text_store texts;
-    group *groups; /* [kernels] */
-    size_t group_count;
+    double *amounts;      /* [kernels * metrics]: events, or percent times seconds */
+    jm__text_ids keys;    /* of kernels of the file: their group */
+    group *groups;        /* [keys] */
     size_t *order;        /* [kernels]: grouped, in file order within a group */
     size_t *group_of;     /* [classes]: the group; SIZE_MAX: none */
     int64_t *class_ns;    /* [classes]: time covered */
@@ -185,15 +182,10 @@ static jm_status find_group(importing *all, size_t kernel, size_t *which, jm_err
     if (!read_shape(k->grid, grid) || !read_shape(k->block, block))
         return JM_OK; /* this page has no shapes */
     make_key(key, k->name, grid, block);
-    const char *text = key;
-    jm__map_value *match = jm__map_find(&all->keys, &text);
-    *which = match != NULL ? (size_t)match->id : all->group_count;
-    if (match != NULL) return JM_OK;
-    text = jm__text_store_add(&all->texts, key, strlen(key));
-    bool put =
-        text != NULL && jm__map_put(&all->keys, &text, (jm__map_value){.id = (int64_t)all->group_count});
-    all->group_count++;
-    return put ? JM_OK : jm__no_memory(err, "jm__import_ncu");
+    int64_t id = jm__text_ids_add(&all->keys, key);
+    if (id < 0) return jm__no_memory(err, "jm__import_ncu");
+    *which = (size_t)id;
+    return JM_OK;
 }
 
 static jm_status group_file(importing *all, jm_error *err)
@@ -209,14 +201,14 @@ static jm_status group_file(importing *all, jm_error *err)
         status = find_group(all, k, &group_ids[k], err);
         if (status == JM_OK && group_ids[k] != SIZE_MAX) all->groups[group_ids[k]].count++;
     }
-    for (size_t g = 0; status == JM_OK && g < all->group_count; g++) {
+    for (size_t g = 0; status == JM_OK && g < all->keys.items.count; g++) {
         all->groups[g].first = at;
         at += all->groups[g].count;
     }
     for (size_t k = 0; status == JM_OK && k < n; k++)
         if (group_ids[k] != SIZE_MAX)
             all->order[all->groups[group_ids[k]].first + all->groups[group_ids[k]].next++] = k;
-    for (size_t g = 0; status == JM_OK && g < all->group_count; g++)
+    for (size_t g = 0; status == JM_OK && g < all->keys.items.count; g++)
         all->groups[g].next = 0;
     free(group_ids);
     return status;
@@ -231,10 +223,9 @@ static jm_status match_class(importing *all, const jm__kernel_class *class, jm_e
     if (!jm__demangle(&plain, name)) return jm__no_memory(err, "jm__import_ncu");
     make_key(key, plain != NULL ? plain : name, class->grid, class->block);
     free(plain);
-    const char *text = key;
-    const jm__map_value *match = jm__map_find(&all->keys, &text);
-    if (match == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
-    all->group_of[class->id] = (size_t)match->id;
+    int64_t group_id = jm__text_ids_find(&all->keys, key);
+    if (group_id < 0 || class->work != JM_WORK_KERNEL) return JM_OK;
+    all->group_of[class->id] = (size_t)group_id;
     all->matched++;
     return JM_OK;
 }
@@ -323,17 +314,12 @@ jm_status jm__import_ncu(jm__writer *writer, const jm__dataset *data, int64_t bo
 {
     importing *all = calloc(1, sizeof *all);
     if (all == NULL) return jm__no_memory(err, "jm__import_ncu");
-    *all = (importing){.writer = writer,
-                       .data = data,
-                       .board_id = board_id,
-                       .path = path,
-                       .keys = JM_MAP_OF_TEXTS,
-                       .last_ns = INT64_MIN};
+    *all =
+        (importing){.writer = writer, .data = data, .board_id = board_id, .path = path, .last_ns = INT64_MIN};
     jm_status status = import(all, err);
     jm__ncu_sheet_free(&all->sheet);
     jm__ncu_free(&all->ncu);
-    jm__map_free(&all->keys);
-    jm__text_store_free(&all->texts);
+    jm__text_ids_free(&all->keys);
     free(all->amounts);
     free(all->groups);
     free(all->order);

@@ -1,6 +1,5 @@
 /* Finds and reads ncu's tables: units, header lines, pages. */
 #include "base/csv.h"
-#include "base/map.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/vec.h"
@@ -282,9 +281,9 @@ typedef struct reader {
     JM_VEC(jm__ncu_metric) metrics;
     JM_VEC(jm__ncu_value) values;
     JM_VEC(raw_column) columns;
-    size_t table_kernel;       /* first kernel of the current table */
-    jm__map texts, metric_ids; /* interned texts; ids by section, name and unit */
-    char why[256], seen[200];  /* messages of ncu around or instead of a table */
+    size_t table_kernel;      /* first kernel of the current table */
+    jm__text_ids metric_ids;  /* by section, name and unit */
+    char why[256], seen[200]; /* messages of ncu around or instead of a table */
 } reader;
 
 static jm_status too_many(reader *r, jm_error *err, size_t most, const char *what)
@@ -295,15 +294,8 @@ static jm_status too_many(reader *r, jm_error *err, size_t most, const char *wha
 
 static const char *intern(reader *r, const char *text)
 {
-    jm__map_value *known = jm__map_find(&r->texts, &text);
-    if (known != NULL) return known->object;
-    const char *copy = jm__text_store_add(&r->to->texts, text, strlen(text));
-    union {
-        const char *text;
-        void *object;
-    } value = {.text = copy};
-    if (copy == NULL || !jm__map_put(&r->texts, &copy, (jm__map_value){.object = value.object})) return NULL;
-    return copy;
+    int64_t id = jm__text_ids_add(&r->to->texts, text);
+    return id >= 0 ? r->to->texts.items.items[id] : NULL;
 }
 
 /* ---- metrics and their values */
@@ -313,19 +305,13 @@ static jm_status metric_id(reader *r, const char *section, const char *name, con
 {
     char all[512];
     snprintf(all, sizeof all, "%.180s\n%.240s\n%.60s", section, name, unit);
-    const char *key = all;
-    jm__map_value *known = jm__map_find(&r->metric_ids, &key);
-    if (known != NULL) {
-        *id = (uint32_t)known->id;
-        return JM_OK;
-    }
+    int64_t known = jm__text_ids_find(&r->metric_ids, all);
+    *id = known >= 0 ? (uint32_t)known : (uint32_t)r->metrics.count;
+    if (known >= 0) return JM_OK;
     if (r->metrics.count >= JM_NCU_METRICS_MAX) return too_many(r, err, JM_NCU_METRICS_MAX, "metrics");
     jm__ncu_metric metric = {intern(r, section), intern(r, name), intern(r, unit)};
-    key = intern(r, all);
-    *id = (uint32_t)r->metrics.count;
-    bool done = metric.section != NULL && metric.name != NULL && metric.unit != NULL && key != NULL &&
-                jm__map_put(&r->metric_ids, &key, (jm__map_value){.id = *id}) &&
-                jm__vec_push(&r->metrics, metric);
+    bool done = metric.section != NULL && metric.name != NULL && metric.unit != NULL &&
+                jm__text_ids_add(&r->metric_ids, all) >= 0 && jm__vec_push(&r->metrics, metric);
     return done ? JM_OK : jm__no_memory(err, "jm__ncu_read");
 }
 
@@ -614,14 +600,12 @@ jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_filter filter, co
     r->path = path;
     r->filter = filter;
     r->context = context;
-    r->texts = r->metric_ids = (jm__map)JM_MAP_OF_TEXTS;
     jm_status status = jm__csv_open_text(&r->csv, path, err);
     if (status == JM_OK) status = read_lines(r, err);
     move_results(r, ncu);
     if (status == JM_OK && ncu->count == 0) status = nothing_found(r, err);
     jm__csv_close(r->csv);
-    jm__map_free(&r->texts);
-    jm__map_free(&r->metric_ids);
+    jm__text_ids_free(&r->metric_ids);
     jm__vec_free(&r->columns);
     free(r);
     if (status != JM_OK) jm__ncu_free(ncu);
@@ -633,6 +617,6 @@ void jm__ncu_free(jm__ncu *ncu)
     free(ncu->kernels);
     free(ncu->metrics);
     free(ncu->values);
-    jm__text_store_free(&ncu->texts);
+    jm__text_ids_free(&ncu->texts);
     *ncu = (jm__ncu){0};
 }
