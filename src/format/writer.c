@@ -38,6 +38,9 @@
 #define WORK_ROWS     256                /* of spans, kernels and the like per part, some ten pages */
 #define PART_BYTES    ((size_t)32 << 10) /* the most space such a part takes */
 
+/* Of the tables whose rows get their ids here: the last, and one before the first. */
+static const jm__table_id LAST_NUMBERED = JM_TABLE_COUNTER_SETS, NO_NUMBERED = JM_TABLE_META;
+
 /* Rows that get their ids here stay in memory: they are few, and their ids must survive a failed commit. */
 struct jm__writer {
     sqlite3 *db;
@@ -359,53 +362,31 @@ static int insert_dropped(jm__writer *writer)
     return rc;
 }
 
-/* Inserts rows with ids that are not in the file yet, of the tables from `table` to `last`. */
-static int insert_numbered(jm__writer *writer, jm__table_id table, jm__table_id last)
+/* Inserts rows with ids that are not in the file yet, of the tables up to `last`. */
+static int insert_numbered(jm__writer *writer, jm__table_id last)
 {
     int rc = SQLITE_OK;
-    for (; rc == SQLITE_OK && table <= last; table++)
+    for (size_t i = writer->written[JM_TABLE_NAMES];
+         rc == SQLITE_OK && last >= JM_TABLE_NAMES && i < writer->names.count; i++) {
+        jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
+        rc = jm__insert(&writer->inserter, JM_TABLE_NAMES, &name);
+    }
+    for (jm__table_id table = 0; rc == SQLITE_OK && table <= last; table++)
         rc = jm__insert_rows(&writer->inserter, table, &writer->numbered[table], writer->written[table]);
     return rc;
 }
 
-static void are_written(jm__writer *writer, jm__table_id table, jm__table_id last)
+static void numbered_are_written(jm__writer *writer, jm__table_id last)
 {
-    for (; table <= last; table++)
+    for (jm__table_id table = 0; table <= last; table++)
         writer->written[table] =
             table == JM_TABLE_NAMES ? writer->names.count : writer->numbered[table].count;
-}
-
-static int insert_boards(jm__writer *writer)
-{
-    return insert_numbered(writer, JM_TABLE_BOARDS, JM_TABLE_SENSORS);
-}
-
-static void boards_are_written(jm__writer *writer)
-{
-    are_written(writer, JM_TABLE_BOARDS, JM_TABLE_SENSORS);
-}
-
-/* Rows that spans, kernels, marks and counters refer to. */
-static int insert_work(jm__writer *writer)
-{
-    int rc = SQLITE_OK;
-    for (size_t i = writer->written[JM_TABLE_NAMES]; rc == SQLITE_OK && i < writer->names.count; i++) {
-        jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
-        rc = jm__insert(&writer->inserter, JM_TABLE_NAMES, &name);
-    }
-    return rc == SQLITE_OK ? insert_numbered(writer, JM_TABLE_KERNEL_CLASSES, JM_TABLE_COUNTER_SETS) : rc;
-}
-
-static void work_is_written(jm__writer *writer)
-{
-    are_written(writer, JM_TABLE_NAMES, JM_TABLE_COUNTER_SETS);
 }
 
 static int insert_all(jm__writer *writer, int64_t complete_ns)
 {
     jm__inserter *inserter = &writer->inserter;
-    int rc = insert_boards(writer);
-    if (rc == SQLITE_OK) rc = insert_work(writer);
+    int rc = insert_numbered(writer, LAST_NUMBERED);
     if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
     if (rc == SQLITE_OK) rc = insert_dropped(writer);
     if (rc == SQLITE_OK && complete_ns > 0) rc = jm__insert_number(inserter, "complete_ns", complete_ns);
@@ -415,8 +396,7 @@ static int insert_all(jm__writer *writer, int64_t complete_ns)
 
 static void forget_written(jm__writer *writer)
 {
-    boards_are_written(writer);
-    work_is_written(writer);
+    numbered_are_written(writer, LAST_NUMBERED);
     jm__batch_clear(&writer->batch);
     memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
     writer->batch.dropped_since_ns = 0;
@@ -485,20 +465,22 @@ static int note_readings(jm__writer *writer, const jm__batch *part)
     return latest_ns == 0 ? SQLITE_OK : jm__insert_number(&writer->inserter, "readings_ns", latest_ns);
 }
 
-/* Writes a part in its own transaction and checkpoints it, which frees its space in the journal.
- * `insert_named`: inserts rows that others refer to; NULL: none. */
-static bool write_part(jm__writer *writer, int (*insert_named)(jm__writer *writer), const jm__batch *part)
+/* Writes a part, and the numbered rows up to a table, in a transaction of its own and checkpoints it, which
+ * frees its space in the journal. */
+static bool write_part(jm__writer *writer, jm__table_id last, const jm__batch *part)
 {
     int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (rc == SQLITE_OK && insert_named != NULL) rc = insert_named(writer);
+    if (rc == SQLITE_OK) rc = insert_numbered(writer, last);
     if (rc == SQLITE_OK) rc = jm__insert_batch(&writer->inserter, part);
     if (rc == SQLITE_OK) rc = note_readings(writer, part);
     if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    else
+    if (rc != SQLITE_OK) {
         sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
-    return rc == SQLITE_OK;
+        return false;
+    }
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    numbered_are_written(writer, last);
+    return true;
 }
 
 /* Writes as many as fit, in ever smaller parts. */
@@ -509,7 +491,7 @@ static void write_rows(jm__writer *writer, jm__batch_row row, size_t limit)
     size_t count;
     while ((count = jm__batch_first(&writer->batch, row, limit, &part)) > 0) {
         if (work && !has_room(writer)) return;
-        if (write_part(writer, NULL, &part))
+        if (write_part(writer, NO_NUMBERED, &part))
             jm__batch_forget(&writer->batch, &part);
         else if (row != JM_BATCH_OTHERS && count > ROWS_LEAST)
             limit = count / 2;
@@ -524,11 +506,9 @@ static void write_what_fits(jm__writer *writer)
     static const jm__batch_row work[] = {JM_BATCH_SPANS, JM_BATCH_KERNELS, JM_BATCH_MARKS, JM_BATCH_COUNTERS};
     static const jm__batch nothing;
     write_rows(writer, JM_BATCH_OTHERS, SIZE_MAX); /* few, and they concern all others */
-    if (!write_part(writer, insert_boards, &nothing)) return;
-    boards_are_written(writer);
+    if (!write_part(writer, JM_TABLE_SENSORS, &nothing)) return;
     write_rows(writer, JM_BATCH_READINGS, SIZE_MAX);
-    if (!has_room(writer) || !write_part(writer, insert_work, &nothing)) return;
-    work_is_written(writer);
+    if (!has_room(writer) || !write_part(writer, LAST_NUMBERED, &nothing)) return;
     for (size_t i = 0; i < sizeof work / sizeof *work; i++)
         write_rows(writer, work[i], WORK_ROWS);
 }

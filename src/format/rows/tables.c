@@ -1,4 +1,5 @@
-/* The columns of every table of a recording, and their SQL. docs/file-format.md describes them. */
+/* The columns of every table of a recording, their words, and their SQL. docs/file-format.md describes them.
+ */
 #include "format/rows/table.h"
 
 #include <math.h>
@@ -74,6 +75,30 @@ static const char *const event_kinds[] = {
     JM_EVENT_MAP(X)
 #undef X
 };
+
+/* `none`: for a number that is none of them. */
+#define TEXT_AT(texts, number, none)                                                                         \
+    ((unsigned)(number) < sizeof(texts) / sizeof *(texts) ? (texts)[number] : (none))
+
+const char *jm_quantity_text(jm_quantity quantity)
+{
+    return TEXT_AT(quantities, quantity, "unknown");
+}
+
+const char *jm_quantity_unit(jm_quantity quantity)
+{
+    return TEXT_AT(units, quantity, "");
+}
+
+const char *jm_response_text(jm_response response)
+{
+    return TEXT_AT(responses, response, "unknown");
+}
+
+const char *jm__work_text(jm__work work)
+{
+    return TEXT_AT(works, work, "");
+}
 
 /* ---- tables */
 
