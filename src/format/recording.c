@@ -509,18 +509,20 @@ jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_n
 
 /* The row of `boards` of the GPU with an index. `column`: holds the index. `what`: the term for the error
  * text. */
-static jm_status find_board(const jm_recording *recording, sqlite3 *db, const char *column, const char *what,
-                            int index, int64_t *id, jm_error *err)
+static jm_status find_board(jm_recording *recording, const char *column, const char *what, int index,
+                            int64_t *id, jm_error *err)
 {
     char sql[160];
-    sqlite3_stmt *rows;
-    snprintf(sql, sizeof sql, "SELECT id, %s, backend FROM boards WHERE %s NOT NULL ORDER BY %s", column,
-             column, column);
-    JM_TRY(check_table(recording, JM_TABLE_BOARDS, err));
-    JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
+    sqlite3 *db;
+    sqlite3_stmt *rows = NULL;
     jm__strbuf others = {0};
     bool found = false;
-    while (!found && sqlite3_step(rows) == SQLITE_ROW) {
+    snprintf(sql, sizeof sql, "SELECT id, %s, backend FROM boards WHERE %s NOT NULL ORDER BY %s", column,
+             column, column);
+    JM_TRY(jm__recording_begin(recording, &db, err));
+    jm_status status = check_table(recording, JM_TABLE_BOARDS, err);
+    if (status == JM_OK) status = jm__database_prepare(db, &rows, sql, NULL, err);
+    while (status == JM_OK && !found && sqlite3_step(rows) == SQLITE_ROW) {
         jm_board board = {0};
         snprintf(board.backend, sizeof board.backend, "%s", (const char *)sqlite3_column_text(rows, 2));
         if (jm_board_kind_of(&board) != JM_BOARD_GPU) continue;
@@ -529,33 +531,22 @@ static jm_status find_board(const jm_recording *recording, sqlite3 *db, const ch
         jm__strbuf_format(&others, "%s%d", others.length > 0 ? ", " : "", sqlite3_column_int(rows, 1));
     }
     sqlite3_finalize(rows);
-    jm_status status = JM_OK;
-    if (!found) {
+    jm__recording_end(recording, db);
+    if (status == JM_OK && !found)
         status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no %s %d; this recording has: %s", what, index,
                           others.length > 0 ? others.text : "none");
-    }
     jm__strbuf_free(&others);
-    return status;
-}
-
-static jm_status find_board_in(jm_recording *recording, const char *column, const char *what, int index,
-                               int64_t *id, jm_error *err)
-{
-    sqlite3 *db;
-    JM_TRY(jm__recording_begin(recording, &db, err));
-    jm_status status = find_board(recording, db, column, what, index, id, err);
-    jm__recording_end(recording, db);
     return status;
 }
 
 jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err)
 {
-    return find_board_in(recording, "board_index", "GPU", index, id, err);
+    return find_board(recording, "board_index", "GPU", index, id, err);
 }
 
 jm_status jm_recording_cuda_board_id(jm_recording *recording, int cuda_index, int64_t *id, jm_error *err)
 {
-    return find_board_in(recording, "cuda_index", "CUDA device", cuda_index, id, err);
+    return find_board(recording, "cuda_index", "CUDA device", cuda_index, id, err);
 }
 
 void jm_recording_close(jm_recording *recording)

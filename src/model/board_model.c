@@ -479,11 +479,10 @@ jm_status jm__model_write(const jm__board_model *model, const char *path, jm_err
 /* The files of src/model/shipped, by the profile of a board. */
 extern const jm__embedded jm__shipped_models[];
 
-/* Whether the UUID is safe as a file name. */
-static bool is_plain(const char *uuid)
+/* The length of a UUID that is safe as a file name. */
+static size_t plain_length(const char *uuid)
 {
-    size_t length = strspn(uuid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
-    return length > 0 && uuid[length] == '\0';
+    return strspn(uuid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
 }
 
 /* The path of a board's model; for "" the path of the folder, with a slash at its end. */
@@ -503,7 +502,7 @@ static jm_status path_of(char *path, size_t size, const char *uuid, jm_error *er
 
 jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_error *err)
 {
-    if (!is_plain(board->uuid))
+    if (board->uuid[0] == '\0' || board->uuid[plain_length(board->uuid)] != '\0')
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "%s has no UUID to keep its model by", board->name);
     return path_of(path, size, board->uuid, err);
 }
@@ -544,12 +543,8 @@ jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error 
 /* "UUID.json" */
 static int is_model_file(const struct dirent *entry)
 {
-    static const char end[] = ".json";
-    char uuid[JM_BOARD_TEXT];
-    size_t length = strlen(entry->d_name), most = sizeof uuid + sizeof end - 2;
-    if (length < sizeof end || length > most || strcmp(entry->d_name + length - 5, end) != 0) return 0;
-    snprintf(uuid, sizeof uuid, "%.*s", (int)(length - 5), entry->d_name);
-    return is_plain(uuid);
+    size_t length = plain_length(entry->d_name);
+    return length > 0 && length < JM_BOARD_TEXT && strcmp(entry->d_name + length, ".json") == 0;
 }
 
 jm_status jm__model_each_own(jm_status (*take)(void *taker, const char *uuid, const char *path,

@@ -52,7 +52,6 @@ typedef struct jm__ncu {
     size_t metric_count;
     jm__ncu_value *values;
     size_t value_count;
-    int64_t other_lines;           /* outside tables */
     int64_t tables;                /* several if several programs wrote into one file */
     bool clocks_free, caches_kept; /* ncu states that it left clocks or caches alone (--clock-control,
                                       --cache-control none); false: not stated */

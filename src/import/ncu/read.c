@@ -57,7 +57,6 @@ static const struct {
                                  "program ended before its first one"},
     {"Failed to profile kernel", "ncu could not profile a kernel"},
     {"ERR_NVGPUCTR", "the GPU's counters cannot be read"},
-    {"Cuda driver is not compatible", "this ncu is newer than the driver allows"},
     {"driver is not compatible", "this ncu is newer than the driver allows"},
     {"Another instance of profiler",
      "another profiler (ncu, CUPTI, joulemap's counters) has the GPU's counters"},
@@ -387,19 +386,18 @@ static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
         return jm__csv_bad(r->csv, h->launches, err, "a kernel cannot have run %" PRId64 " times",
                            kernel->launches);
     if (h->id == JM_CSV_NONE) kernel->id = (int64_t)r->kernels.count;
-    kernel->name = intern(r, jm__csv_text(r->csv, h->kernel));
-    kernel->process = intern(r, jm__csv_text(r->csv, h->process));
-    kernel->host = intern(r, jm__csv_text(r->csv, h->host));
-    kernel->context = intern(r, jm__csv_text(r->csv, h->context));
-    kernel->stream = intern(r, jm__csv_text(r->csv, h->stream));
-    kernel->device = intern(r, jm__csv_text(r->csv, h->device));
-    kernel->block = intern(r, jm__csv_text(r->csv, h->block));
-    kernel->grid = intern(r, jm__csv_text(r->csv, h->grid));
+    const struct {
+        const char **to;
+        size_t column;
+    } texts[] = {
+        {&kernel->name, h->kernel},     {&kernel->process, h->process}, {&kernel->host, h->host},
+        {&kernel->context, h->context}, {&kernel->stream, h->stream},   {&kernel->device, h->device},
+        {&kernel->block, h->block},     {&kernel->grid, h->grid},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if ((*texts[i].to = intern(r, jm__csv_text(r->csv, texts[i].column))) == NULL)
+            return jm__no_memory(err, "jm__ncu_read");
     read_capability(jm__csv_text(r->csv, h->cc), kernel);
-    bool all = kernel->name != NULL && kernel->process != NULL && kernel->host != NULL &&
-               kernel->context != NULL && kernel->stream != NULL && kernel->device != NULL &&
-               kernel->block != NULL && kernel->grid != NULL;
-    if (!all) return jm__no_memory(err, "jm__ncu_read");
     if (kernel->name[0] == '\0') return jm__csv_bad(r->csv, h->kernel, err, "a kernel without a name");
     return JM_OK;
 }
@@ -489,7 +487,6 @@ static jm_status raw_row(reader *r, jm_error *err)
 static void note_line(reader *r, const char *line)
 {
     const char *meaning = jm__ncu_explain(line);
-    r->to->other_lines++;
     r->to->clocks_free |= strstr(line, "unmodified GPU clocks") != NULL;
     r->to->caches_kept |= strstr(line, "uncontrolled GPU caches") != NULL;
     if (meaning != NULL && r->why[0] == '\0') snprintf(r->why, sizeof r->why, "%s", meaning);

@@ -26,6 +26,16 @@ static bool places_read(jm__ncu_places *places, const json_t *list)
     return true;
 }
 
+/* Texts of at most `width` bytes each. */
+static bool texts_read(char *texts, size_t width, size_t most, size_t *count, const json_t *list)
+{
+    *count = json_array_size(list);
+    if (*count > most) return false;
+    for (size_t i = 0; i < *count; i++)
+        if (!jm__json_copy_text(texts + i * width, width, json_array_get(list, i))) return false;
+    return true;
+}
+
 static const char *const part_names[JM_PART_COUNT] = {"", "sm", "l1", "l2", "dram"};
 
 static jm__ncu_unit_part part_of(const char *name)
@@ -37,20 +47,14 @@ static jm__ncu_unit_part part_of(const char *name)
 
 static bool word_read(jm__ncu_word *word, const json_t *entry)
 {
-    const json_t *counters = json_object_get(entry, "counters"),
-                 *percents = json_object_get(entry, "percents");
-    const json_t *pair = json_object_get(entry, "all_of_pair");
-    *word = (jm__ncu_word){.counter_count = json_array_size(counters),
-                           .percent_count = json_array_size(percents)};
-    if (word->counter_count > JM_NAMES_MAX || word->percent_count > JM_NAMES_MAX) return false;
-    for (size_t i = 0; i < word->counter_count; i++)
-        if (!jm__json_copy_text(word->counters[i], sizeof word->counters[i], json_array_get(counters, i)))
-            return false;
-    for (size_t i = 0; i < word->percent_count; i++)
-        if (!jm__json_copy_text(word->percents[i], sizeof word->percents[i], json_array_get(percents, i)))
-            return false;
-    for (size_t i = 0; i < json_array_size(pair) && i < 2; i++)
-        if (!jm__json_copy_text(word->pair[i], sizeof word->pair[i], json_array_get(pair, i))) return false;
+    size_t pair;
+    *word = (jm__ncu_word){0};
+    if (!texts_read(word->counters[0], sizeof word->counters[0], JM_NAMES_MAX, &word->counter_count,
+                    json_object_get(entry, "counters")) ||
+        !texts_read(word->percents[0], sizeof word->percents[0], JM_NAMES_MAX, &word->percent_count,
+                    json_object_get(entry, "percents")) ||
+        !texts_read(word->pair[0], sizeof word->pair[0], 2, &pair, json_object_get(entry, "all_of_pair")))
+        return false;
     word->peak = json_number_value(json_object_get(entry, "peak"));
     word->of_dram = json_object_get(entry, "peak_of") != NULL;
     word->always = json_is_true(json_object_get(entry, "always"));
