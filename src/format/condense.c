@@ -149,19 +149,15 @@ static int64_t query_integer(sqlite3 *db, const char *sql)
 
 /* ---- milestones */
 
-static milestone current_milestone(sqlite3 *db, int64_t t_ns)
-{
-    return (milestone){.t_ns = t_ns,
-                       .readings = query_integer(db, "SELECT max(rowid) FROM readings"),
-                       .spans = query_integer(db, "SELECT max(id) FROM spans"),
-                       .kernels = query_integer(db, "SELECT max(rowid) FROM kernels")};
-}
-
 static bool note_milestone(condenser *c, int64_t complete_ns)
 {
     size_t count = c->milestones.count;
+    sqlite3 *db = c->internals.db;
     if (count > 0 && complete_ns - c->milestones.items[count - 1].t_ns < MILESTONE_NS) return false;
-    milestone now = current_milestone(c->internals.db, complete_ns);
+    milestone now = {.t_ns = complete_ns,
+                     .readings = query_integer(db, "SELECT max(rowid) FROM readings"),
+                     .spans = query_integer(db, "SELECT max(id) FROM spans"),
+                     .kernels = query_integer(db, "SELECT max(rowid) FROM kernels")};
     return jm__vec_push(&c->milestones, now);
 }
 
@@ -659,12 +655,11 @@ static int thin(condenser *c)
 }
 
 /* Condenses younger chunks and keeps fewer steps until the file fits. */
-static int fit_into_size(condenser *c, int64_t complete_ns)
+static void fit_into_size(condenser *c, int64_t complete_ns)
 {
     int rc = SQLITE_OK;
     for (int i = 0; rc == SQLITE_OK && i < CHUNKS_MOST; i++) {
-        if (c->max_bytes == 0 || bytes_of(c->internals.db) <= c->max_bytes - ROOM(c->max_bytes))
-            return SQLITE_OK;
+        if (c->max_bytes == 0 || bytes_of(c->internals.db) <= c->max_bytes - ROOM(c->max_bytes)) return;
         if (c->until_ns + JM_CHUNK_NS <= complete_ns - YOUNG_NS)
             rc = condense_next(c);
         else if (c->kept.count > 1 && c->thinning < THINNING_MOST)
@@ -674,27 +669,22 @@ static int fit_into_size(condenser *c, int64_t complete_ns)
                      "the recording exceeds its size limit: its steps and readings alone need more, even "
                      "condensed");
     }
-    return rc;
 }
 
-static int condense(condenser *c, int64_t complete_ns)
-{
-    if (complete_ns <= 0) return SQLITE_OK;
-    c->internals = jm__writer_internals_of(c->writer);
-    if (!make_means(c)) return SQLITE_OK;
-    if (c->start_ns == 0) c->start_ns = c->until_ns = complete_ns / JM_CHUNK_NS * JM_CHUNK_NS;
-    if (!note_milestone(c, complete_ns)) return SQLITE_OK;
-    int rc = SQLITE_OK;
-    for (int i = 0; rc == SQLITE_OK && i < CHUNKS_MOST && c->keep_ns > 0; i++) {
-        if (c->until_ns + JM_CHUNK_NS > complete_ns - c->keep_ns - LATE_NS) break;
-        rc = condense_next(c);
-    }
-    return rc == SQLITE_OK ? fit_into_size(c, complete_ns) : rc;
-}
-
+/* After a failure the rows stay and the file may grow. */
 static void follow(void *context, int64_t complete_ns)
 {
-    (void)condense(context, complete_ns); /* on failure the rows stay and the file may grow */
+    condenser *c = context;
+    if (complete_ns <= 0) return;
+    c->internals = jm__writer_internals_of(c->writer);
+    if (!make_means(c)) return;
+    if (c->start_ns == 0) c->start_ns = c->until_ns = complete_ns / JM_CHUNK_NS * JM_CHUNK_NS;
+    if (!note_milestone(c, complete_ns)) return;
+    for (int i = 0; i < CHUNKS_MOST && c->keep_ns > 0; i++) {
+        if (c->until_ns + JM_CHUNK_NS > complete_ns - c->keep_ns - LATE_NS) break;
+        if (condense_next(c) != SQLITE_OK) return;
+    }
+    fit_into_size(c, complete_ns);
 }
 
 static void free_condenser(void *context)

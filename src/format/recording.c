@@ -158,15 +158,10 @@ jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__tab
 }
 
 /* The file is opened anew for each reading and may be another one; tables in memory do not change. */
-static jm_status load_tables(jm_recording *recording, sqlite3 *db, jm_error *err)
-{
-    if (recording->shared != NULL && recording->tables != 0) return JM_OK;
-    return jm__database_tables(db, &recording->tables, recording->path, err);
-}
-
 static jm_status load_meta(jm_recording *recording, sqlite3 *db, jm_error *err)
 {
-    JM_TRY(load_tables(recording, db, err));
+    if (recording->shared == NULL || recording->tables == 0)
+        JM_TRY(jm__database_tables(db, &recording->tables, recording->path, err));
     return jm__recording_rows(recording, db, JM_TABLE_META, take_meta, recording, err);
 }
 
@@ -326,13 +321,6 @@ static jm_status note_missing_close(jm_recording *recording, jm_error *err)
         whole_s, but);
 }
 
-/* A copied recording lacks what its original lacked. */
-static jm_status note_copied_damage(jm_recording *recording, jm_error *err)
-{
-    const char *damage = jm_recording_meta(recording, "damage");
-    return damage == NULL ? JM_OK : jm__recording_note_damage(recording, err, "%s", damage);
-}
-
 const char *jm_recording_damage(const jm_recording *recording)
 {
     return recording->damage.length == 0 ? NULL : recording->damage.text;
@@ -425,7 +413,8 @@ jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
     bool foreign = recording->format.application_id != JM_RECORDING_APPLICATION_ID;
     if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
     if (status == JM_OK && !recording->cut) status = note_missing_close(recording, err);
-    if (status == JM_OK) status = note_copied_damage(recording, err);
+    const char *copied = jm_recording_meta(recording, "damage"); /* it lacks what its original lacked */
+    if (status == JM_OK && copied != NULL) status = jm__recording_note_damage(recording, err, "%s", copied);
     if (status != JM_OK) {
         jm_recording_close(recording);
         return status;

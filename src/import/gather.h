@@ -104,8 +104,7 @@ void jm__import_extend_time(jm__import *im, int64_t start_ns, int64_t end_ns);
 jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int64_t start_ns, int64_t end_ns,
                                  jm_error *err);
 
-/* Makes the part a window of that phase. From then on jm__import_add_to_part adds no intervals to it. */
-jm_status jm__import_put_in_phase(jm__import *im, size_t part, size_t phase, jm_error *err);
+/* The phase that the part is a window of; 0: none. jm__import_add_to_part adds no intervals to a window. */
 size_t jm__import_phase_of(const jm__import *im, size_t part);
 
 /* Adds one interval. */
@@ -115,10 +114,5 @@ jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error 
 
 /* The index of the stream with this number, which is added if it is new. */
 jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index, jm_error *err);
-
-/* Checks that need all readings of a file. */
-jm_status jm__import_check_readings(const jm__import *im, const char *path, jm_error *err);
-
-void jm__import_free_boards(jm__import *im);
 
 #endif

@@ -55,17 +55,10 @@ static jm_status find_period(jm__import_sensor *sensor, jm_error *err)
     return JM_OK;
 }
 
-/* A meter often runs longer than the program, so it determines the time of the recording only if nothing else
- * does. */
-static jm_status end_meter(jm__import *im, jm__import_sensor *sensor, bool alone, jm_error *err)
-{
-    for (size_t i = 0; alone && i < sensor->readings.count; i++)
-        jm__import_extend_time(im, sensor->readings.items[i].t_ns, sensor->readings.items[i].t_ns);
-    return find_period(sensor, err);
-}
-
 jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
 {
+    /* A meter often runs longer than the program, so it determines the time of the recording only if nothing
+     * else does. */
     bool alone = im->last_ns < im->first_ns;
     static const char *const names[] = {"t_s", "power_w"};
     size_t column[2], name = jm__csv_find(csv, "meter"), first = im->boards.count;
@@ -84,7 +77,11 @@ jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
         JM_TRY(find_meter(im, first, text[0] != '\0' ? text : "meter", &at.board, err));
         JM_TRY(jm__import_add_reading(im, csv, &at, power_w, err));
     }
-    for (size_t b = first; b < im->boards.count; b++)
-        JM_TRY(end_meter(im, &im->boards.items[b].sensors.items[0], alone, err));
+    for (size_t b = first; b < im->boards.count; b++) {
+        jm__import_sensor *sensor = &im->boards.items[b].sensors.items[0];
+        for (size_t i = 0; alone && i < sensor->readings.count; i++)
+            jm__import_extend_time(im, sensor->readings.items[i].t_ns, sensor->readings.items[i].t_ns);
+        JM_TRY(find_period(sensor, err));
+    }
     return JM_OK;
 }

@@ -2,10 +2,12 @@
 #include "base/status.h"
 #include "import/gather.h"
 
-static jm_status check_order(const jm__csv *csv, size_t column, const jm__import_kernel *row, jm_error *err)
+static jm_status put_in_phase(jm__import *im, size_t part, size_t phase, jm_error *err)
 {
-    if (row->end_ns >= row->start_ns) return JM_OK;
-    return jm__csv_bad(csv, column, err, "the end lies before the start");
+    while (im->phases.count < part)
+        if (!jm__vec_push(&im->phases, 0)) return jm__no_memory(err, "jm_recording_import");
+    im->phases.items[part - 1] = phase;
+    return JM_OK;
 }
 
 /* A part is a phase, or a window of always the same phase. */
@@ -21,7 +23,7 @@ static jm_status take_window(jm__import *im, const jm__csv *csv, size_t column, 
     if (!is_new && jm__import_phase_of(im, row->part) != phase)
         return jm__csv_bad(csv, column, err, "\"%.60s\" did not lie in this phase before",
                            jm__import_text(&im->parts, row->part));
-    JM_TRY(jm__import_put_in_phase(im, row->part, phase, err));
+    JM_TRY(put_in_phase(im, row->part, phase, err));
     JM_TRY(jm__import_add_window(im, row->part, row->start_ns, row->end_ns, err));
     return jm__import_add_to_part(im, open_phase, phase, row->start_ns, row->end_ns, err);
 }
@@ -71,7 +73,7 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
         if (!more) return check_clocks(im, err);
         JM_TRY(jm__csv_scaled(csv, start, 9, &row.start_ns, err));
         JM_TRY(jm__csv_scaled(csv, end, 9, &row.end_ns, err));
-        JM_TRY(check_order(csv, end, &row, err));
+        if (row.end_ns < row.start_ns) return jm__csv_bad(csv, end, err, "the end lies before the start");
         if (!jm__csv_missing(csv, calls)) JM_TRY(jm__csv_integer(csv, calls, &row.calls, err));
         if (row.calls < 1) return jm__csv_bad(csv, calls, err, "a segment has at least one launch");
         size_t known_parts = im->parts.items.count;

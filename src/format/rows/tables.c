@@ -309,33 +309,18 @@ const jm__table jm__tables[JM_TABLE_COUNT] = {
 
 /* ---- SQL */
 
-static const char *type_of(const jm__column *column)
-{
-    switch (column->kind) {
-    case JM_COLUMN_ROW_ID:
-        return "INTEGER PRIMARY KEY";
-    case JM_COLUMN_REAL:
-        return "REAL";
-    case JM_COLUMN_CHARS:
-    case JM_COLUMN_TEXT:
-    case JM_COLUMN_WORD:
-    case JM_COLUMN_DERIVED:
-        return "TEXT";
-    case JM_COLUMN_BLOB:
-        return "BLOB";
-    case JM_COLUMN_NUMBER:
-        return ""; /* no affinity: stored as bound */
-    case JM_COLUMN_INT64:
-    case JM_COLUMN_INT32:
-    case JM_COLUMN_UINT32:
-    case JM_COLUMN_BOOL:
-    case JM_COLUMN_AFTER:
-    case JM_COLUMN_BEFORE:
-    case JM_COLUMN_GONE:
-        break;
-    }
-    return "INTEGER";
-}
+/* NULL: INTEGER. A number has no affinity: it is stored as bound. */
+static const char *const sql_types[] = {
+    [JM_COLUMN_ROW_ID] = "INTEGER PRIMARY KEY",
+    [JM_COLUMN_REAL] = "REAL",
+    [JM_COLUMN_CHARS] = "TEXT",
+    [JM_COLUMN_TEXT] = "TEXT",
+    [JM_COLUMN_WORD] = "TEXT",
+    [JM_COLUMN_DERIVED] = "TEXT",
+    [JM_COLUMN_BLOB] = "BLOB",
+    [JM_COLUMN_NUMBER] = "",
+    [JM_COLUMN_GONE] = NULL,
+};
 
 /* The index of the next column of that version, from `at`; column_count if there is none. */
 static size_t next_column(const jm__table *table, int version, size_t at)
@@ -353,7 +338,7 @@ void jm__table_sql_create(jm__strbuf *sql, const jm__table *table, int version)
     for (size_t i = next_column(table, version, 0); i < table->column_count;
          i = next_column(table, version, i + 1)) {
         const jm__column *column = &table->columns[i];
-        const char *type = type_of(column);
+        const char *type = sql_types[column->kind] != NULL ? sql_types[column->kind] : "INTEGER";
         jm__strbuf_format(sql, "%s%s%s%s%s%s", between, column->name, type[0] != '\0' ? " " : "", type,
                           column->required ? " NOT NULL" : "", column->is_key ? " PRIMARY KEY" : "");
         between = ", ";
