@@ -115,16 +115,12 @@ static bool is_requested(const walk *w, int64_t board_id)
     return w->options->board_id == 0 || w->options->board_id == board_id;
 }
 
-static bool is_whole_run(const walk *w)
-{
-    return w->options->phase == NULL && w->options->from_ns == 0 && w->options->to_ns == 0;
-}
-
 /* Whether the time overlaps the report's time. */
 static bool is_in_time(const walk *w, int64_t start_ns, int64_t end_ns)
 {
     const jm__intervals *windows = jm__report_windows(w->report);
-    return is_whole_run(w) || jm__intervals_contain(windows, start_ns) ||
+    bool whole_run = w->options->phase == NULL && w->options->from_ns == 0 && w->options->to_ns == 0;
+    return whole_run || jm__intervals_contain(windows, start_ns) ||
            jm__intervals_overlap_ns(windows, start_ns, end_ns) > 0;
 }
 

@@ -155,18 +155,17 @@ static bool read_text(reading *r, const json_t *object, const char *key, bool re
     return *out != NULL;
 }
 
-static bool read_feature(reading *r, const json_t *from, jm__feature *to)
+static bool read_features(reading *r, const json_t *list, jm__board_model *model)
 {
-    return read_text(r, from, "metric", true, &to->metric) &&
-           read_number(r, from, "reference", reference_min, number_max, &to->reference) &&
-           read_number(r, from, "weight_w", 0, number_max, &to->weight_w) &&
-           read_number(r, from, "most", 0, number_max, &to->most);
-}
-
-static bool read_features(reading *r, const json_t *from, jm__board_model *model)
-{
-    for (size_t i = 0; i < model->count; i++)
-        if (!read_feature(r, json_array_get(from, i), &model->features[i])) return false;
+    for (size_t i = 0; i < model->count; i++) {
+        const json_t *from = json_array_get(list, i);
+        jm__feature *to = &model->features[i];
+        if (!read_text(r, from, "metric", true, &to->metric) ||
+            !read_number(r, from, "reference", reference_min, number_max, &to->reference) ||
+            !read_number(r, from, "weight_w", 0, number_max, &to->weight_w) ||
+            !read_number(r, from, "most", 0, number_max, &to->most))
+            return false;
+    }
     return true;
 }
 

@@ -1,4 +1,5 @@
 /* Writes the page: the template that npm built from web/, with the data inserted. */
+#include "base/clock.h"
 #include "base/embedded.h"
 #include "base/json_value.h"
 #include "base/options.h"
@@ -54,19 +55,15 @@ static json_t *board_at(const void *context, size_t i)
                      (int)b->simulated);
 }
 
-static json_t *started(const jm_recording *recording)
-{
-    const char *text = jm_recording_meta(recording, "start_unix_ns");
-    return text != NULL ? json_integer(strtoll(text, NULL, 10) / 1000000000) : json_null();
-}
-
 static json_t *page_machine(const jm_page_run *run)
 {
     const jm_recording *recording = run->recording;
+    const char *start_ns = recording != NULL ? jm_recording_meta(recording, "start_unix_ns") : NULL;
     size_t fact_count = recording != NULL ? sizeof machine_facts / sizeof *machine_facts : 0;
     return json_pack("{so so so}", "facts", jm__json_array(fact_count, machine_fact_at, recording),
-                     "start_unix_s", recording != NULL ? started(recording) : json_null(), "boards",
-                     jm__json_array(jm_report_board_count(run->report), board_at, run->report));
+                     "start_unix_s",
+                     start_ns != NULL ? json_integer(strtoll(start_ns, NULL, 10) / JM_NS_PER_S) : json_null(),
+                     "boards", jm__json_array(jm_report_board_count(run->report), board_at, run->report));
 }
 
 /* ---- The search for a power cap that a recording was made for, from its JSON in the recording. The file is
@@ -303,13 +300,6 @@ static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error
     return JM_OK;
 }
 
-static jm_status add_answers(jm__facts *facts, const jm_page_run *run, jm_error *err)
-{
-    JM_TRY(add_largest(facts, "costs most", run->report, err));
-    if (run->kernels != NULL) JM_TRY(add_largest(facts, "kernel", run->kernels, err));
-    return add_waiting(facts, run->report, err);
-}
-
 /* ---- the page's data */
 
 /* A line has about 150 bytes, with long names 700. */
@@ -346,7 +336,9 @@ static json_t *facts(const jm_page_run *run, jm_error *err)
     jm__facts found = {0};
     json_t *json = NULL;
     jm_status status = jm__facts_make(&found, run->report, err);
-    if (status == JM_OK) status = add_answers(&found, run, err);
+    if (status == JM_OK) status = add_largest(&found, "costs most", run->report, err);
+    if (status == JM_OK && run->kernels != NULL) status = add_largest(&found, "kernel", run->kernels, err);
+    if (status == JM_OK) status = add_waiting(&found, run->report, err);
     if (status == JM_OK) json = jm__json_array(found.count, fact_at, &found);
     jm__facts_free(&found);
     return json;

@@ -92,22 +92,16 @@ static const word words[] = {
     {"hz", "hz", false},         {"Hz", "hz", false},          {"register", "register", false},
 };
 
-/* 0: not a prefix. */
-static double prefix_of(char letter, const char *letters, const double *factors)
-{
-    const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
-    return at != NULL ? factors[at - letters] : 0;
-}
-
-static double large_prefix(char prefix)
-{
-    return prefix_of(prefix, "kKMGTP", (const double[]){1e3, 1e3, 1e6, 1e9, 1e12, 1e15});
-}
-
-static double small_prefix(char prefix)
-{
-    return prefix_of(prefix, "munp", (const double[]){1e-3, 1e-6, 1e-9, 1e-12});
-}
+static const struct {
+    const char *text;
+    double factor;
+    bool small;
+} prefixes[] = {
+    {"k", 1e3, false},        {"K", 1e3, false},     {"M", 1e6, false},     {"G", 1e9, false},
+    {"T", 1e12, false},       {"P", 1e15, false},    {"Ki", 0x1p10, false}, {"Mi", 0x1p20, false},
+    {"Gi", 0x1p30, false},    {"Ti", 0x1p40, false}, {"m", 1e-3, true},     {"u", 1e-6, true},
+    {"\xc2\xb5", 1e-6, true}, {"n", 1e-9, true},     {"p", 1e-12, true},
+};
 
 static const word *find_word(const char *name)
 {
@@ -121,25 +115,15 @@ static double factor_of_word(const char *name, const char **base)
 {
     const word *known = find_word(name);
     double factor = 1;
-    if (known == NULL && name[0] != '\0') {
-        size_t taken = 1;
-        factor = large_prefix(name[0]);
-        if (factor > 0 && strncmp(name + 1, "iB", 3) == 0) { /* KiB: powers of two */
-            factor = name[0] == 'K' ? 0x1p10 : name[0] == 'M' ? 0x1p20 : name[0] == 'G' ? 0x1p30 : 0x1p40;
-            taken = 2;
-        }
-        known = factor > 0 ? find_word(name + taken) : NULL;
-        if (known == NULL && (factor = small_prefix(name[0])) > 0) {
-            known = find_word(name + 1);
-            if (known != NULL && !known->takes_small) known = NULL;
-        }
-        if (known == NULL && strncmp(name, "\xc2\xb5", 2) == 0) { /* a micro sign */
-            known = find_word(name + 2);
-            factor = 1e-6;
-        }
+    for (size_t i = 0; known == NULL && i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t length = strlen(prefixes[i].text);
+        if (strncmp(name, prefixes[i].text, length) != 0) continue;
+        known = find_word(name + length);
+        if (known != NULL && prefixes[i].small && !known->takes_small) known = NULL;
+        factor = known != NULL ? prefixes[i].factor : 1;
     }
     *base = known != NULL ? known->base : name;
-    return known != NULL ? factor : 1;
+    return factor;
 }
 
 double jm__ncu_unit(const char *unit, char base[JM_NCU_UNIT_TEXT])
