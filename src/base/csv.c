@@ -14,24 +14,14 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-/* ---- numbers: one pass finds the runs of digits and the signs between them; then both decimal signs are
- * tried ---- */
+/* ---- numbers: read once with each decimal sign ---- */
 
 enum {
-    RUNS_MAX = 24,
     DIGITS_MAX = 64,
     NUMBER_BYTES = DIGITS_MAX + 16 /* sign, point, exponent, NUL */
 };
 
-typedef struct runs {
-    bool negative;
-    size_t count;
-    const char *digits[RUNS_MAX];
-    size_t lengths[RUNS_MAX];
-    char between[RUNS_MAX]; /* [i]: the sign behind run i: '.', ',', or ' ' for any sign that only groups
-                               digits */
-    const char *exponent;   /* "e-05"; NULL: none */
-} runs;
+#define DIGITS "0123456789"
 
 /* The length in bytes of a sign that only groups digits; 0: it is none. */
 static size_t group_sign(const char *text)
@@ -47,7 +37,7 @@ static bool is_exponent(const char *text, const char **end)
     if (*text != 'e' && *text != 'E') return false;
     text++;
     if (*text == '-' || *text == '+') text++;
-    size_t digits = strspn(text, "0123456789");
+    size_t digits = strspn(text, DIGITS);
     *end = text + digits;
     return digits > 0 && digits < 4;
 }
@@ -65,78 +55,58 @@ static bool is_end(const char *text)
     return *text == '\0' || *text == '(';
 }
 
-static bool find_runs(const char *text, runs *r)
+/* The sign at `text` between runs of digits: '.', ',', or ' ' for any sign that only groups them; '\0': none.
+ */
+static char sign_at(const char *text, size_t *length)
 {
-    size_t all = 0;
-    text = skip_spaces(text);
-    *r = (runs){.negative = *text == '-'};
-    if (*text == '-' || *text == '+') text++;
-    for (;;) {
-        if (r->count == RUNS_MAX) return false;
-        size_t length = strspn(text, "0123456789");
-        all += length;
-        r->digits[r->count] = text;
-        r->lengths[r->count++] = length;
-        text += length;
-        if (is_exponent(text, &r->exponent)) {
-            const char *end = r->exponent;
-            r->exponent = text;
-            text = end;
-        } else {
-            r->exponent = NULL;
-        }
-        if (is_end(text)) return all > 0 && all <= DIGITS_MAX;
-        if (r->exponent != NULL) return false;
-        size_t group = group_sign(text);
-        if (*text == '.' || *text == ',') group = 1;
-        if (group == 0) return false;
-        r->between[r->count - 1] = group == 1 && (*text == '.' || *text == ',') ? *text : ' ';
-        text += group;
-    }
+    *length = *text == '.' || *text == ',' ? 1 : group_sign(text);
+    return *length == 0 ? '\0' : *text == '.' || *text == ',' ? *text : ' ';
 }
 
-/* False if the number cannot have this decimal sign. */
-static bool write_plain(const runs *r, char decimal, char plain[NUMBER_BYTES])
+/* Writes the number as C does, "1234.5", with all digits; false if it is none with this decimal sign. */
+static bool write_plain(const char *text, char decimal, char plain[NUMBER_BYTES])
 {
-    size_t used = 0;
-    size_t integer_runs = r->count; /* runs in the integer part */
-    for (size_t i = 0; i + 1 < r->count; i++) {
-        if (r->between[i] != decimal) continue;
-        if (i + 2 != r->count) return false; /* a decimal sign occurs once, as the last one */
-        integer_runs = i + 1;
-    }
-    char grouped = '\0';
-    for (size_t i = 0; i < integer_runs; i++) {
-        bool last = i + 1 == integer_runs;
-        if (!last && grouped != '\0' && r->between[i] != grouped)
-            return false; /* all grouping signs are equal */
-        if (!last) grouped = r->between[i];
-        if (integer_runs == 1) break;
-        if (i == 0 && (r->lengths[0] == 0 || r->lengths[0] > 3 || r->digits[0][0] == '0')) return false;
-        if (i > 0 && last && r->lengths[i] != 3) return false;
-        if (i > 0 && !last && r->lengths[i] != 3 && r->lengths[i] != 2) return false; /* 12,34,567 of India */
-    }
-    plain[used++] = r->negative ? '-' : '+';
-    for (size_t i = 0; i < r->count; i++) {
-        if (i == integer_runs) plain[used++] = '.';
-        memcpy(plain + used, r->digits[i], r->lengths[i]);
-        used += r->lengths[i];
-    }
-    if (integer_runs < r->count && r->lengths[integer_runs] == 0 && r->lengths[0] == 0) return false;
-    if (r->exponent != NULL) {
-        size_t length = strcspn(r->exponent, " \t(");
-        memcpy(plain + used, r->exponent, length);
-        used += length;
+    size_t used = 0, digits = 0, length;
+    char grouped = '\0'; /* the sign between groups */
+    bool fraction = false;
+    text = skip_spaces(text);
+    plain[used++] = *text == '-' ? '-' : '+';
+    if (*text == '-' || *text == '+') text++;
+    for (;;) {
+        size_t run = strspn(text, DIGITS);
+        const char *first = text, *end;
+        if ((digits += run) > DIGITS_MAX) return false;
+        memcpy(plain + used, text, run);
+        used += run;
+        text += run;
+        bool exponent = is_exponent(text, &end);
+        if (exponent) {
+            memcpy(plain + used, text, (size_t)(end - text));
+            used += (size_t)(end - text);
+            text = end;
+        }
+        bool ends = is_end(text);
+        char sign = ends ? '\0' : sign_at(text, &length);
+        bool more = sign != '\0' && sign != decimal; /* groups follow: of 3 digits, or 2 as in 12,34,567 */
+        if (grouped != '\0' && !fraction && run != 3 && !(more && run == 2)) return false;
+        if (ends) break;
+        if (exponent || sign == '\0' || fraction) return false; /* the decimal sign is the last one */
+        if (more && grouped == '\0' && (run == 0 || run > 3 || *first == '0')) return false;
+        if (more && grouped != '\0' && sign != grouped) return false;
+        if (more) grouped = sign;
+        fraction = !more;
+        if (fraction) plain[used++] = '.';
+        text += length;
     }
     plain[used] = '\0';
-    return true;
+    return digits > 0;
 }
 
 /* NAN if the number cannot have this decimal sign. */
-static double read_as(const runs *r, char decimal)
+static double read_as(const char *text, char decimal)
 {
     char plain[NUMBER_BYTES], *end;
-    if (!write_plain(r, decimal, plain)) return NAN;
+    if (!write_plain(text, decimal, plain)) return NAN;
     double value = jm__real_of(plain, &end);
     return *end == '\0' && isfinite(value) ? value : NAN;
 }
@@ -152,13 +122,11 @@ static bool is_missing(const char *text)
 
 jm__number_kind jm__number_read(const char *text, double *point, double *comma)
 {
-    runs r;
     *point = *comma = NAN;
     text = skip_spaces(text);
     if (is_missing(text)) return JM_NUMBER_MISSING;
-    if (!find_runs(text, &r)) return JM_NUMBER_NONE;
-    *point = read_as(&r, '.');
-    *comma = read_as(&r, ',');
+    *point = read_as(text, '.');
+    *comma = read_as(text, ',');
     if (isnan(*point) && isnan(*comma)) return JM_NUMBER_NONE;
     if (isnan(*comma)) return JM_NUMBER_POINT;
     if (isnan(*point)) return JM_NUMBER_COMMA;
@@ -570,7 +538,7 @@ const char *jm__csv_column_name(const jm__csv *csv, size_t column)
 /* "2024/10/26 22:13:05", "26.10.24 22:13" */
 static bool looks_like_a_date(const char *text)
 {
-    size_t digits = strspn(text, "0123456789");
+    size_t digits = strspn(text, DIGITS);
     bool dashed = digits > 0 && digits <= 4 && (text[digits] == '-' || text[digits] == '/');
     return dashed || (digits > 0 && strchr(text, ':') != NULL);
 }
@@ -691,8 +659,7 @@ static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMB
     char decimal = kind == JM_NUMBER_COMMA       ? ','
                    : kind == JM_NUMBER_AMBIGUOUS ? decimal_of(csv, column)
                                                  : '.';
-    runs r;
-    return decimal != '\0' && find_runs(text, &r) && write_plain(&r, decimal, out) ? out : NULL;
+    return decimal != '\0' && write_plain(text, decimal, out) ? out : NULL;
 }
 
 /* An error that explains why the field is no number, with a hint if there is one. */

@@ -6,7 +6,6 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TEXTS_MAX = 1000000 }; /* as many as a recording allows: JM_NAMES_MAX */

@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "import/gather.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
