@@ -402,7 +402,7 @@ static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error 
 
 /* ---- loading */
 
-#define VIEW(field, vec) (view->field##s = l->rows.vec.items, view->field##_count = l->rows.vec.count)
+#define VIEW(field, vec) (view->vec = l->rows.vec.items, view->field##_count = l->rows.vec.count)
 
 static void set_view(loading *l)
 {
@@ -415,8 +415,9 @@ static void set_view(loading *l)
     VIEW(mark, marks);
     VIEW(event, events);
     VIEW(name, names);
-    view->processes = l->rows.processes.items;
-    view->process_count = l->rows.processes.count;
+    VIEW(process, processes);
+    VIEW(class, classes);
+    VIEW(loss, losses);
     view->kernels = (jm__kernel_source){each_kernel, l};
     view->counters = (jm__counter_source){
         .sets = l->rows.counter_sets.items,
@@ -424,10 +425,6 @@ static void set_view(loading *l)
         .each = l->rows.counter_sets.count > 0 ? each_counter_block : NULL,
         .context = l,
     };
-    view->classes = l->rows.classes.items;
-    view->class_count = l->rows.classes.count;
-    view->losses = l->rows.losses.items;
-    view->loss_count = l->rows.losses.count;
 }
 
 /* Of a loaded row: dataset_rows.c has checked the id. */

@@ -134,16 +134,15 @@ static jm_status refuse_existing(const char *path, jm_error *err)
 static jm_status fail_to_create(const char *path, int code, jm_error *err)
 {
     jm_status status = jm_status_of_errno(code);
-    if (status == JM_NO_PERMISSION) {
-        jm__fail(err, status, code, "open", "%s cannot be created: %s", path,
-                 code == EROFS ? "its folder is read-only" : strerror(code));
+    jm__fail(err, status, code, "open", "%s cannot be created: %s", path,
+             code == EROFS            ? "its folder is read-only"
+             : status == JM_NOT_FOUND ? "its folder does not exist"
+                                      : strerror(code));
+    if (status == JM_NO_PERMISSION)
         return jm__hint(err, status, "record into a folder that you may write to, with -o");
-    }
-    if (status == JM_NOT_FOUND) {
-        jm__fail(err, status, code, "open", "%s cannot be created: its folder does not exist", path);
+    if (status == JM_NOT_FOUND)
         return jm__hint(err, status, "make the folder first, or choose another with -o");
-    }
-    return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
+    return status;
 }
 
 static jm_status refuse_if_written(const char *path, jm_error *err)

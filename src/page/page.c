@@ -394,16 +394,12 @@ static json_t *diff_object(const jm_diff *diff, jm_error *err)
 static int add_escaped(const char *bytes, size_t count, void *to)
 {
     jm__strbuf *out = to;
-    for (size_t used = 0; used < count;) {
-        size_t plain = 0;
-        while (used + plain < count && bytes[used + plain] != '<')
-            plain++;
-        jm__strbuf_add_bytes(out, bytes + used, plain);
-        used += plain;
-        if (used == count) break;
+    const char *end = bytes + count, *next;
+    for (; (next = memchr(bytes, '<', (size_t)(end - bytes))) != NULL; bytes = next + 1) {
+        jm__strbuf_add_bytes(out, bytes, (size_t)(next - bytes));
         jm__strbuf_add(out, "\\u003c");
-        used++;
     }
+    jm__strbuf_add_bytes(out, bytes, (size_t)(end - bytes));
     return 0; /* the buffer keeps the failure */
 }
 
