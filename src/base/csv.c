@@ -14,24 +14,14 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-/* ---- numbers: one pass finds the runs of digits and the signs between them; then both decimal signs are
- * tried ---- */
+/* ---- numbers: read once with each decimal sign ---- */
 
 enum {
-    RUNS_MAX = 24,
     DIGITS_MAX = 64,
     NUMBER_BYTES = DIGITS_MAX + 16 /* sign, point, exponent, NUL */
 };
 
-typedef struct runs {
-    bool negative;
-    size_t count;
-    const char *digits[RUNS_MAX];
-    size_t lengths[RUNS_MAX];
-    char between[RUNS_MAX]; /* [i]: the sign behind run i: '.', ',', or ' ' for any sign that only groups
-                               digits */
-    const char *exponent;   /* "e-05"; NULL: none */
-} runs;
+#define DIGITS "0123456789"
 
 /* The length in bytes of a sign that only groups digits; 0: it is none. */
 static size_t group_sign(const char *text)
@@ -47,7 +37,7 @@ static bool is_exponent(const char *text, const char **end)
     if (*text != 'e' && *text != 'E') return false;
     text++;
     if (*text == '-' || *text == '+') text++;
-    size_t digits = strspn(text, "0123456789");
+    size_t digits = strspn(text, DIGITS);
     *end = text + digits;
     return digits > 0 && digits < 4;
 }
@@ -65,78 +55,58 @@ static bool is_end(const char *text)
     return *text == '\0' || *text == '(';
 }
 
-static bool find_runs(const char *text, runs *r)
+/* The sign at `text` between runs of digits: '.', ',', or ' ' for any sign that only groups them; '\0': none.
+ */
+static char sign_at(const char *text, size_t *length)
 {
-    size_t all = 0;
-    text = skip_spaces(text);
-    *r = (runs){.negative = *text == '-'};
-    if (*text == '-' || *text == '+') text++;
-    for (;;) {
-        if (r->count == RUNS_MAX) return false;
-        size_t length = strspn(text, "0123456789");
-        all += length;
-        r->digits[r->count] = text;
-        r->lengths[r->count++] = length;
-        text += length;
-        if (is_exponent(text, &r->exponent)) {
-            const char *end = r->exponent;
-            r->exponent = text;
-            text = end;
-        } else {
-            r->exponent = NULL;
-        }
-        if (is_end(text)) return all > 0 && all <= DIGITS_MAX;
-        if (r->exponent != NULL) return false;
-        size_t group = group_sign(text);
-        if (*text == '.' || *text == ',') group = 1;
-        if (group == 0) return false;
-        r->between[r->count - 1] = group == 1 && (*text == '.' || *text == ',') ? *text : ' ';
-        text += group;
-    }
+    *length = *text == '.' || *text == ',' ? 1 : group_sign(text);
+    return *length == 0 ? '\0' : *text == '.' || *text == ',' ? *text : ' ';
 }
 
-/* False if the number cannot have this decimal sign. */
-static bool write_plain(const runs *r, char decimal, char plain[NUMBER_BYTES])
+/* Writes the number as C does, "1234.5", with all digits; false if it is none with this decimal sign. */
+static bool write_plain(const char *text, char decimal, char plain[NUMBER_BYTES])
 {
-    size_t used = 0;
-    size_t integer_runs = r->count; /* runs in the integer part */
-    for (size_t i = 0; i + 1 < r->count; i++) {
-        if (r->between[i] != decimal) continue;
-        if (i + 2 != r->count) return false; /* a decimal sign occurs once, as the last one */
-        integer_runs = i + 1;
-    }
-    char grouped = '\0';
-    for (size_t i = 0; i < integer_runs; i++) {
-        bool last = i + 1 == integer_runs;
-        if (!last && grouped != '\0' && r->between[i] != grouped)
-            return false; /* all grouping signs are equal */
-        if (!last) grouped = r->between[i];
-        if (integer_runs == 1) break;
-        if (i == 0 && (r->lengths[0] == 0 || r->lengths[0] > 3 || r->digits[0][0] == '0')) return false;
-        if (i > 0 && last && r->lengths[i] != 3) return false;
-        if (i > 0 && !last && r->lengths[i] != 3 && r->lengths[i] != 2) return false; /* 12,34,567 of India */
-    }
-    plain[used++] = r->negative ? '-' : '+';
-    for (size_t i = 0; i < r->count; i++) {
-        if (i == integer_runs) plain[used++] = '.';
-        memcpy(plain + used, r->digits[i], r->lengths[i]);
-        used += r->lengths[i];
-    }
-    if (integer_runs < r->count && r->lengths[integer_runs] == 0 && r->lengths[0] == 0) return false;
-    if (r->exponent != NULL) {
-        size_t length = strcspn(r->exponent, " \t(");
-        memcpy(plain + used, r->exponent, length);
-        used += length;
+    size_t used = 0, digits = 0, length;
+    char grouped = '\0'; /* the sign between groups */
+    bool fraction = false;
+    text = skip_spaces(text);
+    plain[used++] = *text == '-' ? '-' : '+';
+    if (*text == '-' || *text == '+') text++;
+    for (;;) {
+        size_t run = strspn(text, DIGITS);
+        const char *first = text, *end;
+        if ((digits += run) > DIGITS_MAX) return false;
+        memcpy(plain + used, text, run);
+        used += run;
+        text += run;
+        bool exponent = is_exponent(text, &end);
+        if (exponent) {
+            memcpy(plain + used, text, (size_t)(end - text));
+            used += (size_t)(end - text);
+            text = end;
+        }
+        bool ends = is_end(text);
+        char sign = ends ? '\0' : sign_at(text, &length);
+        bool more = sign != '\0' && sign != decimal; /* groups follow: of 3 digits, or 2 as in 12,34,567 */
+        if (grouped != '\0' && !fraction && run != 3 && !(more && run == 2)) return false;
+        if (ends) break;
+        if (exponent || sign == '\0' || fraction) return false; /* the decimal sign is the last one */
+        if (more && grouped == '\0' && (run == 0 || run > 3 || *first == '0')) return false;
+        if (more && grouped != '\0' && sign != grouped) return false;
+        if (more) grouped = sign;
+        fraction = !more;
+        if (fraction) plain[used++] = '.';
+        text += length;
     }
     plain[used] = '\0';
-    return true;
+    return digits > 0;
 }
 
 /* NAN if the number cannot have this decimal sign. */
-static double read_as(const runs *r, char decimal)
+static double read_as(const char *text, char decimal)
 {
     char plain[NUMBER_BYTES], *end;
-    if (!write_plain(r, decimal, plain)) return NAN;
+    if (!write_plain(text, decimal, plain)) return NAN;
     double value = jm__real_of(plain, &end);
     return *end == '\0' && isfinite(value) ? value : NAN;
 }
@@ -152,29 +122,20 @@ static bool is_missing(const char *text)
 
 jm__number_kind jm__number_read(const char *text, double *point, double *comma)
 {
-    runs r;
     *point = *comma = NAN;
     text = skip_spaces(text);
     if (is_missing(text)) return JM_NUMBER_MISSING;
-    if (!find_runs(text, &r)) return JM_NUMBER_NONE;
-    *point = read_as(&r, '.');
-    *comma = read_as(&r, ',');
+    *point = read_as(text, '.');
+    *comma = read_as(text, ',');
     if (isnan(*point) && isnan(*comma)) return JM_NUMBER_NONE;
     if (isnan(*comma)) return JM_NUMBER_POINT;
     if (isnan(*point)) return JM_NUMBER_COMMA;
     return *point == *comma ? JM_NUMBER_PLAIN : JM_NUMBER_AMBIGUOUS;
 }
 
-/* Writes the number as C does, "1234.5", with all digits; false if it cannot have this decimal sign. */
-static bool number_plain(const char *text, char decimal, char out[NUMBER_BYTES])
-{
-    runs r;
-    return find_runs(text, &r) && write_plain(&r, decimal, out);
-}
-
 /* ---- a CSV reader over zlib, which reads plain files too ---- */
 
-enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 8192, CHUNK = 1 << 16 };
+enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 8192, BUFFER = 1 << 16 };
 
 typedef struct record {
     char *text; /* [RECORD_MAX + 1], NUL-terminated fields one after the other */
@@ -188,8 +149,6 @@ struct jm__csv {
     char separator;
     record header;
     record now;
-    unsigned char *chunk;
-    size_t chunk_size, chunk_used;
     char *back; /* [RECORD_MAX + 1], a line that was peeked at and is read again; NULL: none */
     size_t back_size, back_used;
     bool back_line_end; /* a line end follows */
@@ -216,16 +175,9 @@ static jm_status read_failed(jm__csv *csv, jm_error *err)
 /* The next byte of the file, -1 at the end, -2 on an error. */
 static int file_byte(jm__csv *csv)
 {
-    if (csv->chunk_used == csv->chunk_size) {
-        int count = gzread(csv->file, csv->chunk, CHUNK);
-        if (count < 0) return -2;
-        int code = Z_OK;
-        if (count == 0) gzerror(csv->file, &code);
-        if (count == 0) return code == Z_OK || code == Z_STREAM_END ? -1 : -2;
-        csv->chunk_size = (size_t)count;
-        csv->chunk_used = 0;
-    }
-    return csv->chunk[csv->chunk_used++];
+    int byte = gzgetc(csv->file), code = Z_OK;
+    if (byte < 0) gzerror(csv->file, &code);
+    return code == Z_OK || code == Z_STREAM_END ? byte : -2;
 }
 
 /* The next byte: of the peeked line first, then of the file. */
@@ -237,13 +189,12 @@ static int next_byte(jm__csv *csv)
     return '\n';
 }
 
+/* Negative if there is none. */
 static int peek_byte(jm__csv *csv)
 {
     if (csv->back_used < csv->back_size) return (unsigned char)csv->back[csv->back_used];
     if (csv->back_line_end) return '\n';
-    int byte = file_byte(csv);
-    if (byte >= 0) csv->chunk_used--;
-    return byte;
+    return gzungetc(file_byte(csv), csv->file);
 }
 
 static jm_status bad_line(const jm__csv *csv, jm_error *err, const char *what)
@@ -350,10 +301,10 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
 /* Skip a byte order mark. */
 static jm_status pass_mark(jm__csv *csv, jm_error *err)
 {
-    if (file_byte(csv) == -2) return read_failed(csv, err);
-    const char *bytes = (const char *)csv->chunk;
-    csv->chunk_used = jm__bom_length(bytes, csv->chunk_size);
-    return jm__is_utf16(bytes, csv->chunk_size) ? jm__in_utf16(csv->path, err) : JM_OK;
+    const char *line;
+    JM_TRY(jm__csv_peek(csv, &line, err));
+    csv->back_used = jm__bom_length(csv->back, csv->back_size);
+    return jm__is_utf16(csv->back, csv->back_size) ? jm__in_utf16(csv->path, err) : JM_OK;
 }
 
 jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
@@ -364,10 +315,9 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
     csv->line = 1;
     csv->separator = ',';
     csv->path = strdup(path);
-    csv->chunk = malloc(CHUNK);
     csv->header.text = malloc(RECORD_MAX + 1);
     csv->now.text = malloc(RECORD_MAX + 1);
-    bool all = csv->path != NULL && csv->chunk != NULL && csv->header.text != NULL && csv->now.text != NULL;
+    bool all = csv->path != NULL && csv->header.text != NULL && csv->now.text != NULL;
     jm_status status = all ? JM_OK : jm__no_memory(err, "jm__csv_open");
     if (status == JM_OK) {
         errno = 0;
@@ -376,7 +326,10 @@ jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
             status = jm__fail(err, jm_status_of_errno(errno), errno, "open", "%s: %s", path,
                               errno != 0 ? strerror(errno) : "cannot be opened");
     }
-    if (status == JM_OK) status = pass_mark(csv, err);
+    if (status == JM_OK) {
+        gzbuffer(csv->file, BUFFER);
+        status = pass_mark(csv, err);
+    }
     if (status != JM_OK) {
         jm__csv_close(csv);
         return status;
@@ -477,14 +430,14 @@ static jm_status learn_signs(jm__csv *csv, jm_error *err)
     csv->signs = calloc(FIELDS_MAX, sizeof *csv->signs);
     if (csv->signs == NULL) return jm__no_memory(err, "jm__csv_open");
     if (stat(csv->path, &info) != 0 || !S_ISREG(info.st_mode)) return JM_OK;
-    size_t unread = csv->chunk_size - csv->chunk_used + csv->back_size - csv->back_used + csv->back_line_end;
+    size_t unread = csv->back_size - csv->back_used + csv->back_line_end;
     z_off_t start = gztell(csv->file) - (z_off_t)unread;
     int64_t line = csv->line;
     while (read_record(csv, &csv->now, &more, NULL) == JM_OK && more)
         note_signs(csv);
     gzclearerr(csv->file);
     if (gzseek(csv->file, start, SEEK_SET) < 0) return read_failed(csv, err);
-    csv->chunk_size = csv->chunk_used = csv->back_size = csv->back_used = 0;
+    csv->back_size = csv->back_used = 0;
     csv->back_line_end = false;
     csv->now.fields = 0;
     csv->line = line;
@@ -551,7 +504,6 @@ void jm__csv_close(jm__csv *csv)
     if (csv == NULL) return;
     if (csv->file != NULL) gzclose_r(csv->file);
     free(csv->path);
-    free(csv->chunk);
     free(csv->back);
     free(csv->signs);
     free(csv->header.text);
@@ -564,18 +516,13 @@ static const char *header_text(const jm__csv *csv, size_t column)
     return csv->header.text + csv->header.starts[column];
 }
 
-static size_t find_column(const jm__csv *csv, const char *name)
+size_t jm__csv_find(const jm__csv *csv, const char *name)
 {
     for (size_t i = 0; i < csv->header.fields; i++)
         if (strcmp(header_text(csv, i), name) == 0) return i;
     for (size_t i = 0; i < csv->header.fields; i++)
         if (jm__equal_ignoring_case(header_text(csv, i), name)) return i;
-    return csv->header.fields;
-}
-
-bool jm__csv_has(const jm__csv *csv, const char *name)
-{
-    return find_column(csv, name) < csv->header.fields;
+    return JM_CSV_NONE;
 }
 
 size_t jm__csv_column_count(const jm__csv *csv)
@@ -591,7 +538,7 @@ const char *jm__csv_column_name(const jm__csv *csv, size_t column)
 /* "2024/10/26 22:13:05", "26.10.24 22:13" */
 static bool looks_like_a_date(const char *text)
 {
-    size_t digits = strspn(text, "0123456789");
+    size_t digits = strspn(text, DIGITS);
     bool dashed = digits > 0 && digits <= 4 && (text[digits] == '-' || text[digits] == '/');
     return dashed || (digits > 0 && strchr(text, ':') != NULL);
 }
@@ -616,8 +563,8 @@ bool jm__csv_unnamed(const jm__csv *csv, size_t column)
 
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err)
 {
-    *column = find_column(csv, name);
-    if (*column < csv->header.fields) return JM_OK;
+    *column = jm__csv_find(csv, name);
+    if (*column != JM_CSV_NONE) return JM_OK;
     char names[256] = "";
     for (size_t i = 0, used = 0; i < csv->header.fields && used < sizeof names; i++) {
         int added =
@@ -712,7 +659,7 @@ static const char *plain_number(const jm__csv *csv, size_t column, char out[NUMB
     char decimal = kind == JM_NUMBER_COMMA       ? ','
                    : kind == JM_NUMBER_AMBIGUOUS ? decimal_of(csv, column)
                                                  : '.';
-    return decimal != '\0' && number_plain(text, decimal, out) ? out : NULL;
+    return decimal != '\0' && write_plain(text, decimal, out) ? out : NULL;
 }
 
 /* An error that explains why the field is no number, with a hint if there is one. */

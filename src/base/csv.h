@@ -40,10 +40,11 @@ jm_status jm__csv_header(jm__csv *csv, jm_error *err);
 int64_t jm__csv_line(const jm__csv *csv);
 size_t jm__csv_field_count(const jm__csv *csv);
 
-/* Find a column by its name, ignoring case if nothing matches exactly. The text of BAD_DATA lists the
- * columns. */
+/* Find a column by its name, ignoring case if nothing matches exactly. _find: JM_CSV_NONE if there is none,
+ * whose fields are all missing. _column: BAD_DATA, whose text lists the columns. */
+#define JM_CSV_NONE ((size_t)-1)
+size_t jm__csv_find(const jm__csv *csv, const char *name);
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err);
-bool jm__csv_has(const jm__csv *csv, const char *name);
 
 size_t jm__csv_column_count(const jm__csv *csv);
 const char *jm__csv_column_name(const jm__csv *csv, size_t column);

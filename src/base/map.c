@@ -46,11 +46,6 @@ static uint32_t tag_of(const jm__map *map, const void *key)
     return (uint32_t)hash | USED;
 }
 
-static bool is_equal(const jm__map *map, const void *key, const void *another)
-{
-    return map->equal != NULL ? map->equal(key, another) : memcmp(key, another, map->key_size) == 0;
-}
-
 static size_t home_of(const jm__map *map, uint32_t tag)
 {
     return (tag & ~USED) & (map->slots - 1);
@@ -60,9 +55,11 @@ static size_t home_of(const jm__map *map, uint32_t tag)
 static size_t probe(const jm__map *map, const void *key, uint32_t tag)
 {
     size_t at = home_of(map, tag);
-    while (map->tags[at] != 0 &&
-           (map->tags[at] != tag || !is_equal(map, map->keys + at * map->key_size, key)))
-        at = (at + 1) & (map->slots - 1);
+    for (; map->tags[at] != 0; at = (at + 1) & (map->slots - 1)) {
+        const void *other = map->keys + at * map->key_size;
+        if (map->tags[at] != tag) continue;
+        if (map->equal != NULL ? map->equal(other, key) : memcmp(other, key, map->key_size) == 0) break;
+    }
     return at;
 }
 
@@ -80,14 +77,6 @@ static void set(jm__map *map, size_t at, uint32_t tag, const void *key, jm__map_
     map->values[at] = value;
 }
 
-static size_t free_slot(const jm__map *map, uint32_t tag)
-{
-    size_t at = home_of(map, tag);
-    while (map->tags[at] != 0)
-        at = (at + 1) & (map->slots - 1);
-    return at;
-}
-
 static bool grow(jm__map *map)
 {
     if (map->slots > map->count * 2) return true;
@@ -103,7 +92,7 @@ static bool grow(jm__map *map)
     for (size_t i = 0; i < map->slots; i++) {
         uint32_t tag = map->tags[i];
         const unsigned char *key = map->keys + i * map->key_size;
-        if (tag != 0) set(&larger, free_slot(&larger, tag), tag, key, map->values[i]);
+        if (tag != 0) set(&larger, probe(&larger, key, tag), tag, key, map->values[i]);
     }
     jm__map_free(map);
     *map = larger;

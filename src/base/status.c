@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #ifndef JOULEMAP_VERSION
 #error "JOULEMAP_VERSION comes from CMake"

@@ -3,7 +3,6 @@
 #ifndef JM_BASE_STRBUF_H
 #define JM_BASE_STRBUF_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -44,13 +44,11 @@ void jm__utf8_add(jm__strbuf *buffer, const char *text, bool printable)
 {
     while (*text != '\0') {
         size_t bytes = jm__utf8_character(text);
-        if (bytes == 0 || (printable && is_control(text))) {
+        if (bytes == 0 || (printable && is_control(text)))
             jm__strbuf_add(buffer, REPLACEMENT);
-            text += bytes == 0 ? 1 : bytes;
-            continue;
-        }
-        jm__strbuf_add_bytes(buffer, text, bytes);
-        text += bytes;
+        else
+            jm__strbuf_add_bytes(buffer, text, bytes);
+        text += bytes == 0 ? 1 : bytes;
     }
 }
 

@@ -35,13 +35,6 @@ static void note_shm(jm__findings *findings)
                     (unsigned long long)(free_bytes >> 20));
 }
 
-/* Adds the findings "shared memory" and "SQLite". */
-static void add_machine(jm__findings *findings)
-{
-    note_shm(findings);
-    jm__finding_add(findings, "SQLite", true, "", "version %s", sqlite3_libversion());
-}
-
 /* ---- hardware counters: a trial by the helper process of a recording, all boards at once */
 
 #define COUNTERS_LIMIT_NS (INT64_C(10) * JM_NS_PER_S)
@@ -145,12 +138,6 @@ static void note_injected(jm__findings *findings)
         "%.200s%s", path, there ? "" : " is not there: it was built without CUPTI's headers");
 }
 
-/* A candidate that was tried and rejected. */
-static void note_refusal(jm__findings *findings, const jm__cupti_candidate *candidate, const char *why)
-{
-    jm__finding_add(findings, "CUPTI: not taken", false, "", "%.60s: %.180s", candidate->where, why);
-}
-
 /* Files that come later in the search; bare names for the loader are skipped. */
 static void note_rest(jm__findings *findings, const jm__cupti_candidates *all, size_t first)
 {
@@ -175,7 +162,8 @@ static void note_cupti(jm__findings *findings, const jm__cupti_candidates *all)
         }
         if (answer.absent) continue;
         if (first_fault[0] == '\0') memcpy(first_fault, answer.why, sizeof answer.why);
-        note_refusal(findings, candidate, answer.why);
+        jm__finding_add(findings, "CUPTI: not taken", false, "", "%.60s: %.180s", candidate->where,
+                        answer.why);
     }
     if (first_fault[0] != '\0')
         jm__finding_add(findings, "CUPTI", false, cupti_cure,
@@ -220,7 +208,8 @@ jm_status jm_doctor_create(jm_doctor **out, const char *sim, jm_error *err)
         (void)jm__vec_push(&doctor->findings, devices->items[i]);
     add_kernel_tracing(&doctor->findings);
     add_counters(&doctor->findings, doctor->inventory, sim != NULL ? sim : getenv("JOULEMAP_SIM"));
-    add_machine(&doctor->findings);
+    note_shm(&doctor->findings);
+    jm__finding_add(&doctor->findings, "SQLite", true, "", "version %s", sqlite3_libversion());
     *out = doctor;
     return JM_OK;
 }

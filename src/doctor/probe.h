@@ -4,7 +4,6 @@
 #define JM_DOCTOR_PROBE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* WHAT */

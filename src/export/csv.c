@@ -1,8 +1,6 @@
-/* The rows as CSV (RFC 4180, lines end in "
- *
- * "): a header with units in names, an empty field for an unknown figure. A name that a spreadsheet would
- * read as a formula gets an apostrophe. Each row marks a simulated board, as rows get separated from their
- * header. */
+/* The rows as CSV (RFC 4180, but lines end in LF): a header with units in names, an empty field for an
+ * unknown figure. A name that a spreadsheet would read as a formula gets an apostrophe. Each row marks a
+ * simulated board, as rows get separated from their header. */
 #include "base/plain.h"
 #include "base/status.h"
 #include "export/format.h"

@@ -249,19 +249,14 @@ static bool put_head(packets *p, const jm_report *report)
     return put_event(p, jm__report_dataset(report)->start_ns);
 }
 
-static jm_status put_file(packets *p, const jm_report *report, jm_error *err)
-{
-    const jm__trace_writer writer = {put_track, put_slice, put_value, p};
-    if (!put_head(p, report)) return jm__no_memory(err, "jm_export");
-    return jm__trace_walk(report, &writer, err);
-}
-
 static jm_status write_perfetto(const jm_report *report, FILE *out, jm_error *err)
 {
     packets p = {.out = out, .names = JM_MAP_OF_TEXTS, .kinds = JM_MAP_OF_TEXTS};
     int64_t start_ns = jm__report_dataset(report)->start_ns;
     if (start_ns < 0) p.zero_ns = start_ns; /* only imported recordings: CLOCK_MONOTONIC is not negative */
-    jm_status status = put_file(&p, report, err);
+    const jm__trace_writer writer = {put_track, put_slice, put_value, &p};
+    jm_status status =
+        put_head(&p, report) ? jm__trace_walk(report, &writer, err) : jm__no_memory(err, "jm_export");
     jm__map_free(&p.names);
     jm__map_free(&p.kinds);
     jm__strbuf_free(&p.interned);

@@ -1,9 +1,8 @@
 /* pprof's profile, gzipped: each row of a report is a sample with its stack, in microjoules and nanoseconds.
  * https://github.com/google/pprof/blob/main/proto/profile.proto */
 #define ZLIB_CONST /* so that zlib's input is const */
-#include "base/map.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text_ids.h"
 #include "base/utf8.h"
 #include "export/format.h"
 #include "export/put.h"
@@ -18,46 +17,31 @@
 #include <string.h>
 #include <zlib.h>
 
-typedef struct gzip_stream {
-    FILE *out;
-    z_stream stream;
-} gzip_stream;
+/* zlib's default window, and 16 for the gzip header; how much of the input it gets at once. */
+enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8, INPUT_MAX = 1 << 30 };
 
-/* zlib's default window, and 16 for the gzip header. */
-enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8 };
-
-/* False: no memory; nothing is open. The header has no time, so that equal data give equal files. */
-static bool gzip_begin(gzip_stream *gzip, FILE *out)
-{
-    *gzip = (gzip_stream){.out = out};
-    return deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
-                        Z_DEFAULT_STRATEGY) == Z_OK;
-}
-
-static void deflate_on(gzip_stream *gzip, int flush)
+/* The header has no time, so that equal data give equal files. False: no memory. The caller checks the stream
+ * for errors. */
+static bool put_gzipped(const jm__strbuf *bytes, FILE *out)
 {
     unsigned char part[1 << 14];
+    z_stream stream = {.next_in = (const unsigned char *)bytes->text};
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
+    size_t left = bytes->length;
     do {
-        gzip->stream.next_out = part;
-        gzip->stream.avail_out = sizeof part;
-        deflate(&gzip->stream, flush);
-        fwrite(part, 1, sizeof part - gzip->stream.avail_out, gzip->out);
-    } while (gzip->stream.avail_out == 0);
-}
-
-/* `count`: less than 4 GiB. The caller checks the stream for errors. */
-static void gzip_put(gzip_stream *gzip, const void *bytes, size_t count)
-{
-    gzip->stream.next_in = bytes;
-    gzip->stream.avail_in = (uInt)count;
-    deflate_on(gzip, Z_NO_FLUSH);
-}
-
-/* Write the rest if `complete`, and free zlib's memory. */
-static void gzip_end(gzip_stream *gzip, bool complete)
-{
-    if (complete) deflate_on(gzip, Z_FINISH);
-    deflateEnd(&gzip->stream);
+        if (stream.avail_in == 0) {
+            stream.avail_in = left < INPUT_MAX ? (uInt)left : INPUT_MAX;
+            left -= stream.avail_in;
+        }
+        stream.next_out = part;
+        stream.avail_out = sizeof part;
+        deflate(&stream, left == 0 ? Z_FINISH : Z_NO_FLUSH);
+        fwrite(part, 1, sizeof part - stream.avail_out, out);
+    } while (stream.avail_out == 0 || left > 0);
+    deflateEnd(&stream);
+    return true;
 }
 
 /* ---- the profile */
@@ -81,49 +65,20 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 
 typedef struct profile {
     const jm__stacks *stacks;
-    gzip_stream gzip;
-    jm__text_store texts; /* text of the string table, which samples and functions index */
-    jm__map numbers;
+    jm__text_ids texts; /* the string table, which samples and functions index */
     jm__strbuf message, part, encoded;
     bool failed; /* memory is out; checked once, at the end */
 } profile;
 
-static void flush_encoded(profile *p)
-{
-    p->failed |= p->encoded.failed;
-    if (!p->failed) gzip_put(&p->gzip, p->encoded.text, p->encoded.length);
-    p->encoded.length = 0;
-}
-
-static void put_message(profile *p, uint32_t field)
-{
-    jm__pb_message(&p->encoded, field, &p->message);
-    flush_encoded(p);
-}
-
-static void put_int(profile *p, uint32_t field, int64_t value)
-{
-    jm__pb_int(&p->encoded, field, value);
-    flush_encoded(p);
-}
-
-/* The index of a text in the string table. A new text is written at once, before its first use. */
+/* The index of a text in the string table. A new text is added before its first use. */
 static int64_t string_index(profile *p, const char *text)
 {
-    const jm__map_value *known = jm__map_find(&p->numbers, &text);
-    if (known != NULL) return known->id;
-    size_t size = strlen(text) + 1;
-    char *kept = jm__text_store_reserve(&p->texts, size);
-    const jm__map_value number = {.id = (int64_t)p->numbers.count};
-    if (kept != NULL) memcpy(kept, text, size);
-    const char *key = kept;
-    if (kept == NULL || !jm__map_put(&p->numbers, &key, number)) {
-        p->failed = true;
-        return 0;
-    }
+    size_t known = p->texts.items.count;
+    int64_t id = jm__text_ids_add(&p->texts, text);
+    if (id < 0) p->failed = true;
+    if (id < (int64_t)known) return id;
     jm__pb_text(&p->encoded, PROFILE_STRING, text);
-    flush_encoded(p);
-    return number.id;
+    return id;
 }
 
 static void put_sample_type(profile *p, const char *type, const char *unit)
@@ -131,13 +86,13 @@ static void put_sample_type(profile *p, const char *type, const char *unit)
     int64_t type_number = string_index(p, type), unit_number = string_index(p, unit);
     jm__pb_int(&p->message, VALUE_TYPE, type_number);
     jm__pb_int(&p->message, VALUE_UNIT, unit_number);
-    put_message(p, PROFILE_SAMPLE_TYPE);
+    jm__pb_message(&p->encoded, PROFILE_SAMPLE_TYPE, &p->message);
 }
 
 static void put_comment(profile *p, const jm__strbuf *text)
 {
     if (text->failed) p->failed = true;
-    if (!p->failed) put_int(p, PROFILE_COMMENT, string_index(p, text->text));
+    if (!p->failed) jm__pb_int(&p->encoded, PROFILE_COMMENT, string_index(p, text->text));
 }
 
 /* Comments for `pprof -comments`: the report's key, its total and its notes. */
@@ -157,7 +112,7 @@ static void put_comments(profile *p)
     }
     jm__strbuf_free(&text);
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        put_int(p, PROFILE_COMMENT, string_index(p, jm_report_note(report, i)));
+        jm__pb_int(&p->encoded, PROFILE_COMMENT, string_index(p, jm_report_note(report, i)));
 }
 
 static void put_head(profile *p)
@@ -166,8 +121,9 @@ static void put_head(profile *p)
     string_index(p, ""); /* the format requires "" to be the first */
     put_sample_type(p, "energy", "microjoules");
     put_sample_type(p, "time", "nanoseconds");
-    put_int(p, PROFILE_DEFAULT_TYPE, string_index(p, "energy"));
-    if (isfinite(totals->duration_s)) put_int(p, PROFILE_DURATION, llround(totals->duration_s * 1e9));
+    jm__pb_int(&p->encoded, PROFILE_DEFAULT_TYPE, string_index(p, "energy"));
+    if (isfinite(totals->duration_s))
+        jm__pb_int(&p->encoded, PROFILE_DURATION, llround(totals->duration_s * 1e9));
     put_comments(p);
 }
 
@@ -195,7 +151,7 @@ static void put_sample(profile *p, size_t row)
     add_label(p, "provenance", jm_provenance_text(mine->provenance));
     add_label(p, "kind", mine->kind);
     if (mine->boards[0] != '\0') add_label(p, "boards", mine->boards);
-    put_message(p, PROFILE_SAMPLE);
+    jm__pb_message(&p->encoded, PROFILE_SAMPLE, &p->message);
 }
 
 static bool is_kernel(const jm_row *row)
@@ -237,11 +193,11 @@ static void put_function(profile *p, size_t row)
     jm__pb_int(&p->message, FUNCTION_NAME, name_number);
     if (path_number != name_number) jm__pb_int(&p->message, FUNCTION_SYSTEM_NAME, path_number);
     jm__pb_int(&p->message, FUNCTION_FILE, file_number);
-    put_message(p, PROFILE_FUNCTION);
+    jm__pb_message(&p->encoded, PROFILE_FUNCTION, &p->message);
     jm__pb_int(&p->part, LINE_FUNCTION, id);
     jm__pb_int(&p->message, LOCATION_ID, id);
     jm__pb_message(&p->message, LOCATION_LINE, &p->part);
-    put_message(p, PROFILE_LOCATION);
+    jm__pb_message(&p->encoded, PROFILE_LOCATION, &p->message);
 }
 
 static void put_profile(profile *p)
@@ -256,16 +212,14 @@ static void put_profile(profile *p)
 
 static jm_status write_stacks(const jm__stacks *stacks, FILE *out, jm_error *err)
 {
-    profile p = {.stacks = stacks, .numbers = JM_MAP_OF_TEXTS};
-    if (!gzip_begin(&p.gzip, out)) return jm__no_memory(err, "deflateInit2");
+    profile p = {.stacks = stacks};
     put_profile(&p);
-    gzip_end(&p.gzip, !p.failed);
-    jm__text_store_free(&p.texts);
-    jm__map_free(&p.numbers);
+    bool whole = !p.failed && !p.encoded.failed && put_gzipped(&p.encoded, out);
+    jm__text_ids_free(&p.texts);
     jm__strbuf_free(&p.message);
     jm__strbuf_free(&p.part);
     jm__strbuf_free(&p.encoded);
-    return p.failed ? jm__no_memory(err, "jm_export") : JM_OK;
+    return whole ? JM_OK : jm__no_memory(err, "jm_export");
 }
 
 const jm__export_format jm__export_pprof = {"pprof", .binary = true, .with_kernels = true,

@@ -18,26 +18,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct lane_of_owner {
-    int64_t group;        /* the program or board */
-    int64_t owner;        /* the thread or stream in that group */
-    int64_t number;       /* number among the owner's lanes, from 0 */
+/* A lane of a thread or stream. */
+typedef struct trace_lane {
+    int64_t number;       /* among the owner's lanes, from 0 */
     JM_VEC(int64_t) open; /* ends of the open slices, the outermost first */
-} lane_of_owner;
+} trace_lane;
 
 typedef struct lane_table {
-    JM_VEC(lane_of_owner) items;
-    jm__map by_key;
+    JM_VEC(trace_lane) items;
+    jm__map by_key; /* the program or board, the thread or stream in it, the number */
 } lane_table;
 
 /* Lanes per owner; what crosses slices in all of them goes into the last. A choice: nobody can read hundreds.
  */
 enum { LANES_MAX = 64 };
-
-static void lanes_init(lane_table *lanes)
-{
-    *lanes = (lane_table){.by_key = {.key_size = 3 * sizeof(int64_t)}};
-}
 
 static void lanes_free(lane_table *lanes)
 {
@@ -47,23 +41,23 @@ static void lanes_free(lane_table *lanes)
     jm__map_free(&lanes->by_key);
 }
 
-static lane_of_owner *lane_of(lane_table *lanes, int64_t group, int64_t owner, int64_t number)
+static trace_lane *lane_of(lane_table *lanes, int64_t group, int64_t owner, int64_t number)
 {
     const int64_t key[3] = {group, owner, number};
     const jm__map_value *known = jm__map_find(&lanes->by_key, key);
     if (known != NULL) return &lanes->items.items[known->id];
-    const lane_of_owner lane = {.group = group, .owner = owner, .number = number};
+    const trace_lane added = {.number = number};
     const jm__map_value at = {.id = (int64_t)lanes->items.count};
-    if (!jm__map_put(&lanes->by_key, key, at) || !jm__vec_push(&lanes->items, lane)) return NULL;
+    if (!jm__map_put(&lanes->by_key, key, at) || !jm__vec_push(&lanes->items, added)) return NULL;
     return &lanes->items.items[at.id];
 }
 
 /* Close slices that end before the new one begins. True if the new one ends before those still open. */
-static bool fits(lane_of_owner *lane, int64_t start_ns, int64_t end_ns)
+static bool fits(trace_lane *in, int64_t start_ns, int64_t end_ns)
 {
-    while (lane->open.count > 0 && lane->open.items[lane->open.count - 1] <= start_ns)
-        lane->open.count--;
-    return lane->open.count == 0 || end_ns <= lane->open.items[lane->open.count - 1];
+    while (in->open.count > 0 && in->open.items[in->open.count - 1] <= start_ns)
+        in->open.count--;
+    return in->open.count == 0 || end_ns <= in->open.items[in->open.count - 1];
 }
 
 /* The index of the slice's lane, which is made if needed. An owner's slices must come sorted by start.
@@ -71,10 +65,10 @@ static bool fits(lane_of_owner *lane, int64_t start_ns, int64_t end_ns)
 static size_t find_lane(lane_table *lanes, int64_t group, int64_t owner, int64_t start_ns, int64_t end_ns)
 {
     for (int64_t number = 0;; number++) {
-        lane_of_owner *lane = lane_of(lanes, group, owner, number);
-        if (lane == NULL) return (size_t)-1;
-        if (!fits(lane, start_ns, end_ns) && number + 1 < LANES_MAX) continue;
-        return jm__vec_push(&lane->open, end_ns) ? (size_t)(lane - lanes->items.items) : (size_t)-1;
+        trace_lane *found = lane_of(lanes, group, owner, number);
+        if (found == NULL) return (size_t)-1;
+        if (!fits(found, start_ns, end_ns) && number + 1 < LANES_MAX) continue;
+        return jm__vec_push(&found->open, end_ns) ? (size_t)(found - lanes->items.items) : (size_t)-1;
     }
 }
 
@@ -121,16 +115,12 @@ static bool is_requested(const walk *w, int64_t board_id)
     return w->options->board_id == 0 || w->options->board_id == board_id;
 }
 
-static bool is_whole_run(const walk *w)
-{
-    return w->options->phase == NULL && w->options->from_ns == 0 && w->options->to_ns == 0;
-}
-
 /* Whether the time overlaps the report's time. */
 static bool is_in_time(const walk *w, int64_t start_ns, int64_t end_ns)
 {
     const jm__intervals *windows = jm__report_windows(w->report);
-    return is_whole_run(w) || jm__intervals_contain(windows, start_ns) ||
+    bool whole_run = w->options->phase == NULL && w->options->from_ns == 0 && w->options->to_ns == 0;
+    return whole_run || jm__intervals_contain(windows, start_ns) ||
            jm__intervals_overlap_ns(windows, start_ns, end_ns) > 0;
 }
 
@@ -413,7 +403,7 @@ static jm_status write_counters(walk *w, jm_error *err)
 static bool walk_begin(walk *w)
 {
     const jm__dataset *d = w->dataset;
-    lanes_init(&w->lanes);
+    w->lanes.by_key.key_size = 3 * sizeof(int64_t);
     w->row_of = calloc(d->span_count + 1, sizeof *w->row_of);
     w->demangled = calloc(d->class_count + 1, sizeof *w->demangled);
     w->demangle_tried = calloc(d->class_count + 1, sizeof *w->demangle_tried);

@@ -2,94 +2,35 @@
 #include "format/batch.h"
 
 #include "base/search.h"
-#include "base/utf8.h"
 
-#include <math.h>
 #include <string.h>
 
-static void drop(jm__batch *batch, jm__batch_row row, size_t count)
+/* ---- rows of one table */
+
+/* The text or bytes that a column points to. */
+static jm__bytes pointed_to(const jm__column *column, const void *row)
 {
-    if (batch->dropped_since_ns == 0) batch->dropped_since_ns = jm__now_ns();
-    batch->dropped[row] += (int64_t)count;
+    jm__bytes bytes = {0};
+    const char *at = (const char *)row + column->offset;
+    if (column->kind == JM_COLUMN_BLOB) memcpy(&bytes, at, sizeof bytes);
+    if (column->kind == JM_COLUMN_TEXT) memcpy(&bytes.at, at, sizeof bytes.at);
+    if (column->kind == JM_COLUMN_TEXT && bytes.at != NULL) bytes.size = strlen(bytes.at) + 1;
+    return bytes;
 }
 
-/* How many of `offered` rows still fit; the others are counted as dropped. */
-static size_t admit(jm__batch *batch, jm__batch_row row, size_t offered, size_t row_bytes)
+static size_t pointed_bytes(const jm__table *table, const void *row)
 {
-    size_t most = JM_BATCH_BYTES_MAX - (row == JM_BATCH_READINGS ? 0 : JM_BATCH_READINGS_BYTES);
-    size_t room = batch->bytes < most ? (most - batch->bytes) / row_bytes : 0;
-    size_t fits = offered < room ? offered : room;
-    if (fits < offered) drop(batch, row, offered - fits);
-    batch->bytes += fits * row_bytes;
-    return fits;
+    size_t bytes = 0;
+    for (size_t i = 0; i < table->column_count; i++)
+        bytes += pointed_to(&table->columns[i], row).size;
+    return bytes;
 }
 
-/* Add one row that owns `extra_bytes` of text. */
-#define PUSH_ONE(batch, vec, row, item, extra_bytes)                                                         \
-    (admit((batch), (row), 1, sizeof(item) + (extra_bytes)) == 1 &&                                          \
-     (jm__vec_push(&(batch)->vec, (item)) || (drop((batch), (row), 1), false)))
-
-void jm__batch_add_readings(jm__batch *batch, const jm_reading *readings, size_t count)
+static bool has_pointers(const jm__table *table)
 {
-    count = admit(batch, JM_BATCH_READINGS, count, sizeof *readings);
-    if (count == 0) return;
-    if (!jm__vec_reserve(&batch->readings, batch->readings.count + count)) {
-        drop(batch, JM_BATCH_READINGS, count);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(readings[i].value)) batch->readings.items[batch->readings.count++] = readings[i];
-}
-
-void jm__batch_add_kernels(jm__batch *batch, const jm__kernel *kernels, size_t count)
-{
-    count = admit(batch, JM_BATCH_KERNELS, count, sizeof *kernels);
-    if (count == 0) return;
-    if (!jm__vec_reserve(&batch->kernels, batch->kernels.count + count)) {
-        drop(batch, JM_BATCH_KERNELS, count);
-        return;
-    }
-    memcpy(batch->kernels.items + batch->kernels.count, kernels, count * sizeof *kernels);
-    batch->kernels.count += count;
-}
-
-void jm__batch_add_span(jm__batch *batch, const jm__span *span)
-{
-    jm__span row = *span;
-    (void)PUSH_ONE(batch, spans, JM_BATCH_SPANS, row, 0);
-}
-
-/* Most spans end before they are committed: then their row is written only once. */
-static jm__span *find_span(jm__batch *batch, int64_t span_id)
-{
-    const jm__span *spans = batch->spans.items;
-    size_t at;
-    jm__search(at, batch->spans.count, spans[at].id < span_id);
-    return at < batch->spans.count && spans[at].id == span_id ? &batch->spans.items[at] : NULL;
-}
-
-void jm__batch_end_span(jm__batch *batch, const jm__span_end *end)
-{
-    jm__span *span = find_span(batch, end->span_id);
-    if (span != NULL) {
-        span->end_ns = end->end_ns;
-        span->tokens = end->tokens;
-        if (end->samples > 0) span->samples = end->samples;
-        return;
-    }
-    (void)PUSH_ONE(batch, span_ends, JM_BATCH_SPANS, *end, 0);
-}
-
-/* Copies a text that may be NULL; false if memory is out. */
-static bool copy_text(const char *text, char **copy)
-{
-    *copy = text == NULL ? NULL : strdup(text);
-    return text == NULL || *copy != NULL;
-}
-
-static size_t size_of(const char *text)
-{
-    return text == NULL ? 0 : strlen(text) + 1;
+    for (size_t i = 0; i < table->column_count; i++)
+        if (table->columns[i].kind == JM_COLUMN_TEXT || table->columns[i].kind == JM_COLUMN_BLOB) return true;
+    return false;
 }
 
 void jm__owned_free(const void *memory)
@@ -101,203 +42,187 @@ void jm__owned_free(const void *memory)
     free(cast.owned);
 }
 
-void jm__batch_add_mark(jm__batch *batch, const jm__mark *mark)
+static void free_owned(const jm__table *table, const void *row)
 {
-    jm__mark row = *mark;
-    char *meta;
-    if (!copy_text(mark->meta, &meta)) {
-        drop(batch, JM_BATCH_MARKS, 1);
-        return;
+    for (size_t i = 0; i < table->column_count; i++)
+        jm__owned_free(pointed_to(&table->columns[i], row).at);
+}
+
+/* Replaces what the row points to by copies; false if memory is out, and then there are none. */
+static bool copy_owned(const jm__table *table, void *row)
+{
+    bool copied = true;
+    for (size_t i = 0; i < table->column_count; i++) {
+        jm__bytes from = pointed_to(&table->columns[i], row);
+        if (from.at == NULL) continue;
+        void *copy = copied ? malloc(from.size) : NULL;
+        copied = copy != NULL;
+        if (copied) memcpy(copy, from.at, from.size);
+        memcpy((char *)row + table->columns[i].offset, &copy, sizeof copy); /* jm__bytes begins with it */
     }
-    row.meta = meta;
-    if (!PUSH_ONE(batch, marks, JM_BATCH_MARKS, row, size_of(meta))) free(meta);
+    if (!copied) free_owned(table, row);
+    return copied;
 }
 
-void jm__batch_add_event(jm__batch *batch, const jm__event *event)
+bool jm__row_list_add(jm__row_list *list, jm__table_id id, const void *rows, size_t count)
 {
-    jm__event row = *event;
-    if (!jm__event_has_value(row.kind)) row.value = NAN;
-    (void)PUSH_ONE(batch, events, JM_BATCH_OTHERS, row, 0);
+    const jm__table *table = &jm__tables[id];
+    if (!jm__vec_grow(&list->rows, &list->capacity, list->count + count, table->row_size)) return false;
+    void *added = (char *)list->rows + list->count * table->row_size;
+    memcpy(added, rows, count * table->row_size);
+    if (has_pointers(table) && !copy_owned(table, added)) return false;
+    list->count += count;
+    return true;
 }
 
-/* Add a row with copies of its two texts. */
-#define PUSH_WITH_TEXTS(batch, vec, row, first, second)                                                      \
-    do {                                                                                                     \
-        char *a_ = NULL, *b_ = NULL;                                                                         \
-        bool copied_ = copy_text((row).first, &a_) && copy_text((row).second, &b_);                          \
-        (row).first = a_;                                                                                    \
-        (row).second = b_;                                                                                   \
-        if (!copied_)                                                                                        \
-            drop((batch), JM_BATCH_OTHERS, 1);                                                               \
-        else if (PUSH_ONE((batch), vec, JM_BATCH_OTHERS, (row), size_of(a_) + size_of(b_)))                  \
-            break;                                                                                           \
-        free(a_);                                                                                            \
-        free(b_);                                                                                            \
-    } while (0)
-
-void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss)
+/* Removes the first rows; returns their size in bytes. */
+static size_t remove_first(jm__row_list *list, jm__table_id id, size_t count)
 {
-    jm__loss row = *loss;
-    PUSH_WITH_TEXTS(batch, losses, row, source, reason);
-}
-
-void jm__batch_add_process(jm__batch *batch, const jm__process *process)
-{
-    jm__process row = *process;
-    PUSH_WITH_TEXTS(batch, processes, row, host, command);
-}
-
-void jm__batch_add_counter_block(jm__batch *batch, const jm__counter_block *block)
-{
-    size_t samples = (size_t)block->count;
-    jm__counter_block row = *block;
-    if (batch->bytes + sizeof row + row.data.size > JM_BATCH_BYTES_MAX - JM_BATCH_READINGS_BYTES) {
-        drop(batch, JM_BATCH_COUNTERS, samples);
-        return;
+    const jm__table *table = &jm__tables[id];
+    size_t bytes = count * table->row_size;
+    for (size_t i = 0; has_pointers(table) && i < count; i++) {
+        bytes += pointed_bytes(table, jm__row_at(list, id, i));
+        free_owned(table, jm__row_at(list, id, i));
     }
-    void *data = malloc(row.data.size);
-    if (data != NULL) row.data.at = memcpy(data, block->data.at, row.data.size);
-    if (data == NULL || !jm__vec_push(&batch->counter_blocks, row)) {
-        free(data);
-        drop(batch, JM_BATCH_COUNTERS, samples);
-        return;
+    list->count -= count;
+    if (count > 0 && list->count > 0)
+        memmove(list->rows, jm__row_at(list, id, count), list->count * table->row_size);
+    return bytes;
+}
+
+void jm__row_list_free(jm__row_list *list, jm__table_id table)
+{
+    remove_first(list, table, list->count);
+    free(list->rows);
+    *list = (jm__row_list){0};
+}
+
+/* ---- the batch */
+
+static jm__batch_row row_of(jm__table_id table)
+{
+    switch (table) {
+    case JM_TABLE_READINGS:
+        return JM_BATCH_READINGS;
+    case JM_TABLE_SPANS:
+        return JM_BATCH_SPANS;
+    case JM_TABLE_KERNELS:
+        return JM_BATCH_KERNELS;
+    case JM_TABLE_MARKS:
+        return JM_BATCH_MARKS;
+    case JM_TABLE_COUNTER_BLOCKS:
+        return JM_BATCH_COUNTERS;
+    default:
+        return JM_BATCH_OTHERS;
     }
-    batch->bytes += sizeof row + row.data.size;
 }
 
-void jm__batch_add_anchor(jm__batch *batch, const jm__anchor *anchor)
+/* Of a block of counters its samples count. */
+static int64_t weight_of(jm__table_id table, const void *row)
 {
-    jm__anchor row = *anchor;
-    (void)PUSH_ONE(batch, anchors, JM_BATCH_OTHERS, row, 0);
+    return table == JM_TABLE_COUNTER_BLOCKS ? ((const jm__counter_block *)row)->count : 1;
 }
 
-/* A copy; a text that is longer than a reader accepts (jm__database_open) is cut and its length appended. */
-static char *copy_bounded(const char *text)
+void jm__batch_drop(jm__batch *batch, jm__batch_row row, int64_t count)
 {
-    size_t length = strlen(text);
-    if (length <= JM_META_BYTES_MAX) return strdup(text);
-    jm__strbuf cut = {0};
-    jm__strbuf_add_bytes(&cut, text, jm__utf8_cut(text, JM_META_BYTES_MAX));
-    jm__strbuf_format(&cut, "... (%zu bytes in all)", length);
-    return jm__strbuf_take(&cut);
+    if (batch->dropped_since_ns == 0) batch->dropped_since_ns = jm__now_ns();
+    batch->dropped[row] += count;
 }
 
-void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
+/* How many of `offered` rows still fit. */
+static size_t admit(jm__batch *batch, jm__batch_row row, size_t offered, size_t row_bytes)
 {
-    char *own_key = strdup(key), *own_value = copy_bounded(value);
-    jm__meta row = {own_key, own_value};
-    if (own_key == NULL || own_value == NULL)
-        drop(batch, JM_BATCH_OTHERS, 1);
-    else if (PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(own_key) + size_of(own_value)))
-        return;
-    free(own_key);
-    free(own_value);
+    size_t most = JM_BATCH_BYTES_MAX - (row == JM_BATCH_READINGS ? 0 : JM_BATCH_READINGS_BYTES);
+    size_t room = batch->bytes < most ? (most - batch->bytes) / row_bytes : 0;
+    size_t fits = offered < room ? offered : room;
+    batch->bytes += fits * row_bytes;
+    return fits;
 }
 
-/* ---- removing written rows */
+void jm__batch_add(jm__batch *batch, jm__table_id table, const void *rows, size_t count)
+{
+    if (count == 0) return;
+    jm__batch_row row = row_of(table);
+    size_t row_bytes = jm__tables[table].row_size + pointed_bytes(&jm__tables[table], rows);
+    size_t fits = admit(batch, row, count, row_bytes);
+    if (fits > 0 && !jm__row_list_add(&batch->rows[table], table, rows, fits)) {
+        batch->bytes -= fits * row_bytes;
+        fits = 0;
+    }
+    if (fits < count) jm__batch_drop(batch, row, (int64_t)(count - fits) * weight_of(table, rows));
+}
 
-#define BORROW(vec_, most_)                                                                                  \
-    (part->vec_.items = batch->vec_.items,                                                                   \
-     part->vec_.count = batch->vec_.count < (most_) ? batch->vec_.count : (most_))
+/* Most spans end before they are committed: then their row is written only once. */
+static jm__span *find_span(jm__batch *batch, int64_t span_id)
+{
+    jm__span *spans = batch->rows[JM_TABLE_SPANS].rows;
+    size_t at, count = batch->rows[JM_TABLE_SPANS].count;
+    jm__search(at, count, spans[at].id < span_id);
+    return at < count && spans[at].id == span_id ? &spans[at] : NULL;
+}
+
+void jm__batch_end_span(jm__batch *batch, const jm__span_end *end)
+{
+    jm__span *span = find_span(batch, end->span_id);
+    if (span != NULL) {
+        span->end_ns = end->end_ns;
+        span->tokens = end->tokens;
+        if (end->samples > 0) span->samples = end->samples;
+    } else if (admit(batch, JM_BATCH_SPANS, 1, sizeof *end) == 0 || !jm__vec_push(&batch->span_ends, *end)) {
+        jm__batch_drop(batch, JM_BATCH_SPANS, 1);
+    }
+}
+
+/* ---- removing rows */
 
 size_t jm__batch_first(const jm__batch *batch, jm__batch_row row, size_t most, jm__batch *part)
 {
+    size_t all = 0;
     *part = (jm__batch){0};
-    switch (row) {
-    case JM_BATCH_READINGS:
-        return BORROW(readings, most);
-    case JM_BATCH_SPANS:
-        return BORROW(spans, most) + BORROW(span_ends, most);
-    case JM_BATCH_KERNELS:
-        return BORROW(kernels, most);
-    case JM_BATCH_MARKS:
-        return BORROW(marks, most);
-    case JM_BATCH_COUNTERS:
-        return BORROW(counter_blocks, most);
-    case JM_BATCH_OTHERS:
-        return BORROW(events, SIZE_MAX) + BORROW(losses, SIZE_MAX) + BORROW(processes, SIZE_MAX) +
-               BORROW(anchors, SIZE_MAX) + BORROW(meta, SIZE_MAX);
-    case JM_BATCH_ROW_COUNT:
-        break;
+    for (int table = 0; table < JM_TABLE_COUNT; table++) {
+        if (row_of((jm__table_id)table) != row) continue;
+        size_t count = batch->rows[table].count;
+        part->rows[table].rows = batch->rows[table].rows;
+        part->rows[table].count = count < most ? count : most;
+        all += part->rows[table].count;
     }
-    return 0;
-}
-
-/* The vectors of a batch. */
-#define VECTORS(X)                                                                                           \
-    X(readings)                                                                                              \
-    X(spans)                                                                                                 \
-    X(span_ends)                                                                                             \
-    X(kernels)                                                                                               \
-    X(marks)                                                                                                 \
-    X(events)                                                                                                \
-    X(losses)                                                                                                \
-    X(processes)                                                                                             \
-    X(anchors)                                                                                               \
-    X(meta)                                                                                                  \
-    X(counter_blocks)
-
-static size_t free_text(const char *text)
-{
-    size_t size = size_of(text);
-    jm__owned_free(text);
-    return size;
-}
-
-/* Frees texts and data that the rows own; returns their size in bytes. */
-static size_t free_owned(const jm__batch *part)
-{
-    size_t freed = 0;
-    for (size_t i = 0; i < part->marks.count; i++)
-        freed += free_text(part->marks.items[i].meta);
-    for (size_t i = 0; i < part->losses.count; i++)
-        freed += free_text(part->losses.items[i].source) + free_text(part->losses.items[i].reason);
-    for (size_t i = 0; i < part->processes.count; i++)
-        freed += free_text(part->processes.items[i].host) + free_text(part->processes.items[i].command);
-    for (size_t i = 0; i < part->meta.count; i++)
-        freed += free_text(part->meta.items[i].key) + free_text(part->meta.items[i].value);
-    for (size_t i = 0; i < part->counter_blocks.count; i++) {
-        freed += part->counter_blocks.items[i].data.size;
-        jm__owned_free(part->counter_blocks.items[i].data.at);
-    }
-    return freed;
+    if (row != JM_BATCH_SPANS) return all;
+    part->span_ends.count = batch->span_ends.count < most ? batch->span_ends.count : most;
+    part->span_ends.items = batch->span_ends.items;
+    return all + part->span_ends.count;
 }
 
 void jm__batch_forget(jm__batch *batch, const jm__batch *part)
 {
-    size_t freed = free_owned(part);
-#define FORGET(vec)                                                                                          \
-    if (part->vec.count > 0) {                                                                               \
-        batch->vec.count -= part->vec.count;                                                                 \
-        memmove(batch->vec.items, batch->vec.items + part->vec.count,                                        \
-                batch->vec.count * sizeof batch->vec.items[0]);                                              \
-        freed += part->vec.count * sizeof batch->vec.items[0];                                               \
+    size_t freed = part->span_ends.count * sizeof *part->span_ends.items;
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
+        freed += remove_first(&batch->rows[table], (jm__table_id)table, part->rows[table].count);
+    if (part->span_ends.count > 0) {
+        batch->span_ends.count -= part->span_ends.count;
+        memmove(batch->span_ends.items, batch->span_ends.items + part->span_ends.count,
+                batch->span_ends.count * sizeof *batch->span_ends.items);
     }
-    VECTORS(FORGET)
-#undef FORGET
     batch->bytes -= freed < batch->bytes ? freed : batch->bytes;
 }
 
 void jm__batch_clear(jm__batch *batch)
 {
-    free_owned(batch);
-#define CLEAR(vec) batch->vec.count = 0;
-    VECTORS(CLEAR)
-#undef CLEAR
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
+        remove_first(&batch->rows[table], (jm__table_id)table, batch->rows[table].count);
+    batch->span_ends.count = 0;
     batch->bytes = 0;
 }
 
 void jm__batch_lost(const jm__batch *batch, int64_t counts[JM_BATCH_ROW_COUNT])
 {
-    for (int row = 0; row < JM_BATCH_ROW_COUNT; row++)
-        counts[row] = batch->dropped[row];
-    counts[JM_BATCH_READINGS] += (int64_t)batch->readings.count;
-    counts[JM_BATCH_SPANS] += (int64_t)(batch->spans.count + batch->span_ends.count);
-    counts[JM_BATCH_KERNELS] += (int64_t)batch->kernels.count;
-    counts[JM_BATCH_MARKS] += (int64_t)batch->marks.count;
-    for (size_t i = 0; i < batch->counter_blocks.count; i++)
-        counts[JM_BATCH_COUNTERS] += batch->counter_blocks.items[i].count;
-    counts[JM_BATCH_OTHERS] += (int64_t)(batch->events.count + batch->losses.count);
+    memcpy(counts, batch->dropped, sizeof batch->dropped);
+    counts[JM_BATCH_SPANS] += (int64_t)batch->span_ends.count;
+    for (int i = 0; i < JM_TABLE_COUNT; i++) {
+        jm__table_id table = (jm__table_id)i;
+        if (table == JM_TABLE_META || table == JM_TABLE_PROCESSES || table == JM_TABLE_ANCHORS) continue;
+        for (size_t r = 0; r < batch->rows[table].count; r++)
+            counts[row_of(table)] += weight_of(table, jm__row_at(&batch->rows[table], table, r));
+    }
 }
 
 void jm__batch_drop_all(jm__batch *batch)
@@ -311,10 +236,9 @@ void jm__batch_drop_all(jm__batch *batch)
 
 void jm__batch_free(jm__batch *batch)
 {
-    jm__batch_clear(batch);
-#define FREE(vec) jm__vec_free(&batch->vec);
-    VECTORS(FREE)
-#undef FREE
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
+        jm__row_list_free(&batch->rows[table], (jm__table_id)table);
+    jm__vec_free(&batch->span_ends);
 }
 
 const char *jm__batch_row_text(jm__batch_row row)

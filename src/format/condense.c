@@ -39,13 +39,15 @@ typedef struct chunk_rows {
     milestone from, to;
 } chunk_rows;
 
-/* The step that stayed of a process in a chunk. */
-typedef struct kept_step {
+/* A process in a chunk, and the step that stays of it. */
+typedef struct process_chunk {
     chunk_rows chunk;
     int64_t process_id;
-    int64_t warm_ns; /* start of the complete rows: the step before */
+    int64_t warm_ns; /* start of the complete rows: the step before; INT64_MAX: no step stays */
     int64_t start_ns, end_ns;
-} kept_step;
+} process_chunk;
+
+#define NO_STEP .warm_ns = INT64_MAX, .end_ns = INT64_MIN
 
 /* The last tracing mark of a process before the time that is condensed. */
 typedef struct trace_level {
@@ -60,7 +62,7 @@ typedef struct condenser {
     int64_t keep_ns;   /* younger rows are condensed only for the size limit; 0: no age limit */
     int64_t max_bytes; /* 0: no limit */
     JM_VEC(milestone) milestones;
-    JM_VEC(kept_step) kept;
+    JM_VEC(process_chunk) kept;
     JM_VEC(trace_level) levels;
     JM_VEC(int64_t) means; /* by index of the writer's sensors: the id of its board's power_mean, 0: none */
     int64_t traced, steps, untraced; /* name ids of the marks */
@@ -72,24 +74,67 @@ typedef struct condenser {
 
 /* ---- SQL */
 
-/* Prepares a statement with integer parameters. */
-static int prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, size_t count, const int64_t *values)
+#define READINGS_OF_CHUNK "rowid > :readings_after AND rowid <= :readings_to AND t_ns >= :from AND t_ns < :to"
+#define SPANS_OF_CHUNK    "id > :spans_after AND id <= :spans_to AND start_ns >= :from AND start_ns < :to"
+#define KERNELS_OF_CHUNK                                                                                     \
+    "rowid > :kernels_after AND rowid <= :kernels_to AND start_ns >= :from AND start_ns < :to"
+#define TRACING_MARKS "name_id IN (:traced, :steps, :untraced)"
+#define KEPT          "(start_ns >= :warm AND start_ns <= :end)"
+
+/* Prepares a statement; its parameters are found by their names. */
+static int prepare(const condenser *c, const process_chunk *p, sqlite3_stmt **out, const char *sql)
 {
-    int rc = sqlite3_prepare_v2(db, sql, -1, out, NULL);
-    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
-        rc = sqlite3_bind_int64(*out, (int)i + 1, values[i]);
+    const chunk_rows *chunk = &p->chunk;
+    const struct {
+        const char *name;
+        int64_t value;
+    } values[] = {
+        {":process", p->process_id},
+        {":from", chunk->from_ns},
+        {":to", chunk->to_ns},
+        {":readings_after", chunk->from.readings},
+        {":readings_to", chunk->to.readings},
+        {":spans_after", chunk->from.spans},
+        {":spans_to", chunk->to.spans},
+        {":kernels_after", chunk->from.kernels},
+        {":kernels_to", chunk->to.kernels},
+        {":traced", c->traced},
+        {":steps", c->steps},
+        {":untraced", c->untraced},
+        {":warm", p->warm_ns},
+        {":start", p->start_ns},
+        {":end", p->end_ns},
+    };
+    int rc = sqlite3_prepare_v2(c->internals.db, sql, -1, out, NULL);
+    for (size_t i = 0; rc == SQLITE_OK && i < sizeof values / sizeof *values; i++) {
+        int at = sqlite3_bind_parameter_index(*out, values[i].name);
+        if (at > 0) rc = sqlite3_bind_int64(*out, at, values[i].value);
+    }
     return rc;
 }
 
 /* Runs a statement to its end. */
-static int run_sql(sqlite3 *db, const char *sql, size_t count, const int64_t *values)
+static int run_sql(const condenser *c, const process_chunk *p, const char *sql)
 {
     sqlite3_stmt *statement;
-    int rc = prepare(db, &statement, sql, count, values);
+    int rc = prepare(c, p, &statement, sql);
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
         rc = SQLITE_OK;
     sqlite3_finalize(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int begin(const condenser *c)
+{
+    return sqlite3_exec(c->internals.db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+}
+
+/* Ends the transaction; after a failure everything stays as it was. */
+static int end(const condenser *c, int rc)
+{
+    if (rc == SQLITE_OK) rc = sqlite3_exec(c->internals.db, "COMMIT", NULL, NULL, NULL);
+    if (rc != SQLITE_OK) sqlite3_exec(c->internals.db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
 }
 
 static int64_t query_integer(sqlite3 *db, const char *sql)
@@ -104,19 +149,15 @@ static int64_t query_integer(sqlite3 *db, const char *sql)
 
 /* ---- milestones */
 
-static milestone current_milestone(sqlite3 *db, int64_t t_ns)
-{
-    return (milestone){.t_ns = t_ns,
-                       .readings = query_integer(db, "SELECT max(rowid) FROM readings"),
-                       .spans = query_integer(db, "SELECT max(id) FROM spans"),
-                       .kernels = query_integer(db, "SELECT max(rowid) FROM kernels")};
-}
-
 static bool note_milestone(condenser *c, int64_t complete_ns)
 {
     size_t count = c->milestones.count;
+    sqlite3 *db = c->internals.db;
     if (count > 0 && complete_ns - c->milestones.items[count - 1].t_ns < MILESTONE_NS) return false;
-    milestone now = current_milestone(c->internals.db, complete_ns);
+    milestone now = {.t_ns = complete_ns,
+                     .readings = query_integer(db, "SELECT max(rowid) FROM readings"),
+                     .spans = query_integer(db, "SELECT max(id) FROM spans"),
+                     .kernels = query_integer(db, "SELECT max(rowid) FROM kernels")};
     return jm__vec_push(&c->milestones, now);
 }
 
@@ -204,9 +245,9 @@ typedef enum condensed_as { KEEP, KEEP_CHANGES, MEAN, POWER } condensed_as;
 
 typedef struct condensing {
     const condenser *owner;
-    const chunk_rows *chunk;
-    cell *cells;  /* [sensor][second] */
-    double *last; /* by sensor: the last value that was kept, NAN: none */
+    const process_chunk *all; /* of all processes */
+    cell *cells;              /* [sensor][second] */
+    double *last;             /* by sensor: the last value that was kept, NAN: none */
     sqlite3_stmt *remove, *insert;
 } condensing;
 
@@ -238,7 +279,7 @@ static int take_reading(condensing *c, int64_t rowid, const jm_reading *r)
         c->last[index] = r->value;
         return same ? remove_row(c, rowid) : SQLITE_OK;
     }
-    int64_t since_ns = r->t_ns - c->chunk->from_ns;
+    int64_t since_ns = r->t_ns - c->all->chunk.from_ns;
     cell *at = &c->cells[(int64_t)index * SECONDS + since_ns / JM_NS_PER_S];
     if (at->count == 0) at->rowid = rowid;
     at->sum += r->value;
@@ -285,8 +326,8 @@ static int put_sensor(condensing *c, size_t index)
         if (how == POWER) at = mean_id != 0 ? find_power(c, sensor, second) : NULL;
         if (at == NULL || at->count == 0) continue;
         double count = (double)at->count;
-        int64_t t_ns =
-            c->chunk->from_ns + (how == POWER ? (second + 1) * JM_NS_PER_S : (int64_t)(at->t_sum / count));
+        int64_t t_ns = c->all->chunk.from_ns +
+                       (how == POWER ? (second + 1) * JM_NS_PER_S : (int64_t)(at->t_sum / count));
         rc = put_reading(c, at->rowid, t_ns, how == POWER ? mean_id : sensor->id, at->sum / count);
     }
     return rc;
@@ -294,13 +335,9 @@ static int put_sensor(condensing *c, size_t index)
 
 static int take_readings(condensing *c)
 {
-    static const char sql[] =
-        "SELECT rowid, t_ns, sensor_id, value FROM readings WHERE rowid > ?1 AND rowid <= ?2 AND "
-        "t_ns >= ?3 AND t_ns < ?4";
     sqlite3_stmt *select;
-    const int64_t values[] = {c->chunk->from.readings, c->chunk->to.readings, c->chunk->from_ns,
-                              c->chunk->to_ns};
-    int rc = prepare(c->owner->internals.db, &select, sql, 4, values);
+    int rc = prepare(c->owner, c->all, &select,
+                     "SELECT rowid, t_ns, sensor_id, value FROM readings WHERE " READINGS_OF_CHUNK);
     while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
         jm_reading r = {.t_ns = sqlite3_column_int64(select, 1),
                         .sensor_id = sqlite3_column_int64(select, 2),
@@ -311,26 +348,22 @@ static int take_readings(condensing *c)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int condense_readings(const condenser *owner, const chunk_rows *chunk)
+static int condense_readings(const condenser *owner, const process_chunk *all)
 {
     size_t sensors = owner->internals.sensor_count;
-    condensing c = {.owner = owner, .chunk = chunk};
+    condensing c = {.owner = owner, .all = all};
     c.cells = calloc(sensors * SECONDS + 1, sizeof *c.cells);
     c.last = malloc((sensors + 1) * sizeof *c.last);
     int rc = c.cells == NULL || c.last == NULL ? SQLITE_NOMEM : SQLITE_OK;
     for (size_t i = 0; rc == SQLITE_OK && i < sensors; i++)
         c.last[i] = NAN;
+    if (rc == SQLITE_OK) rc = prepare(owner, all, &c.remove, "DELETE FROM readings WHERE rowid = ?1");
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(owner->internals.db, "DELETE FROM readings WHERE rowid = ?1", -1, &c.remove,
-                                NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(owner->internals.db,
-                                "INSERT INTO readings(rowid, t_ns, sensor_id, value) VALUES (?1, ?2, ?3, ?4)",
-                                -1, &c.insert, NULL);
+        rc = prepare(owner, all, &c.insert,
+                     "INSERT INTO readings(rowid, t_ns, sensor_id, value) VALUES (?1, ?2, ?3, ?4)");
     if (rc == SQLITE_OK) rc = take_readings(&c);
     /* Counters cover kernels that are deleted. */
-    if (rc == SQLITE_OK)
-        rc = run_sql(owner->internals.db, "DELETE FROM counter_blocks WHERE end_ns <= ?1", 1, &chunk->to_ns);
+    if (rc == SQLITE_OK) rc = run_sql(owner, all, "DELETE FROM counter_blocks WHERE end_ns <= :to");
     for (size_t i = 0; rc == SQLITE_OK && i < sensors; i++)
         rc = put_sensor(&c, i);
     sqlite3_finalize(c.remove);
@@ -339,13 +372,6 @@ static int condense_readings(const condenser *owner, const chunk_rows *chunk)
     free(c.last);
     return rc;
 }
-
-typedef struct process_chunk {
-    condenser *owner;
-    const chunk_rows *chunk;
-    int64_t process_id;
-    trace_level *level;
-} process_chunk;
 
 typedef struct interval {
     int64_t from_ns, to_ns;
@@ -371,45 +397,40 @@ static bool is_traced(const condenser *c, int64_t last_mark)
 }
 
 /* The traced parts of the chunk, by the marks of the process. */
-static int find_traced_time(const process_chunk *p, intervals *traced)
+static int find_traced_time(const condenser *c, const process_chunk *p, trace_level *level, intervals *traced)
 {
-    const condenser *c = p->owner;
-    static const char sql[] =
-        "SELECT t_ns, name_id FROM marks WHERE process_id = ?1 AND t_ns >= ?2 AND t_ns < ?3 AND "
-        "name_id IN (?4, ?5, ?6) ORDER BY t_ns, rowid";
-    const int64_t values[] = {p->process_id, p->chunk->from_ns, p->chunk->to_ns,
-                              c->traced,     c->steps,          c->untraced};
     sqlite3_stmt *marks;
-    int rc = prepare(c->internals.db, &marks, sql, 6, values);
-    int64_t since_ns = p->chunk->from_ns, last_mark = p->level->last_mark;
+    int rc = prepare(c, p, &marks,
+                     "SELECT t_ns, name_id FROM marks WHERE process_id = :process AND t_ns >= :from AND "
+                     "t_ns < :to AND " TRACING_MARKS " ORDER BY t_ns, rowid");
+    int64_t since_ns = p->chunk.from_ns;
     bool has_memory = true;
     while (rc == SQLITE_OK && (rc = sqlite3_step(marks)) == SQLITE_ROW) {
         interval until = {since_ns, sqlite3_column_int64(marks, 0)};
-        if (is_traced(c, last_mark)) has_memory = has_memory && jm__vec_push(traced, until);
+        if (is_traced(c, level->last_mark)) has_memory = has_memory && jm__vec_push(traced, until);
         since_ns = until.to_ns;
-        last_mark = sqlite3_column_int64(marks, 1);
+        level->last_mark = sqlite3_column_int64(marks, 1);
         rc = SQLITE_OK;
     }
     sqlite3_finalize(marks);
-    interval rest = {since_ns, p->chunk->to_ns};
-    if (is_traced(c, last_mark)) has_memory = has_memory && jm__vec_push(traced, rest);
-    p->level->last_mark = last_mark;
+    interval rest = {since_ns, p->chunk.to_ns};
+    if (is_traced(c, level->last_mark)) has_memory = has_memory && jm__vec_push(traced, rest);
     return !has_memory ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* Steps in the order of time; batches if the process marks no steps. */
-static int find_steps(const process_chunk *p, intervals *steps)
+static int find_steps(const condenser *c, const process_chunk *p, intervals *steps)
 {
     static const jm_span_kind kinds[] = {JM_SPAN_STEP, JM_SPAN_BATCH};
     int rc = SQLITE_OK;
     for (size_t i = 0; i < 2 && rc == SQLITE_OK && steps->count == 0; i++) {
-        static const char sql[] =
-            "SELECT start_ns, end_ns FROM spans WHERE process_id = ?1 AND start_ns >= ?2 AND end_ns < ?3 AND "
-            "id > ?4 AND id <= ?5 AND kind_id = ?6 ORDER BY start_ns";
-        const int64_t values[] = {p->process_id,        p->chunk->from_ns,  p->chunk->to_ns,
-                                  p->chunk->from.spans, p->chunk->to.spans, (int64_t)kinds[i]};
+        char sql[320];
+        snprintf(sql, sizeof sql,
+                 "SELECT start_ns, end_ns FROM spans WHERE process_id = :process AND " SPANS_OF_CHUNK
+                 " AND end_ns < :to AND kind_id = %d ORDER BY start_ns",
+                 (int)kinds[i]);
         sqlite3_stmt *spans;
-        rc = prepare(p->owner->internals.db, &spans, sql, 6, values);
+        rc = prepare(c, p, &spans, sql);
         while (rc == SQLITE_OK && (rc = sqlite3_step(spans)) == SQLITE_ROW) {
             interval step = {sqlite3_column_int64(spans, 0), sqlite3_column_int64(spans, 1)};
             rc = jm__vec_push(steps, step) ? SQLITE_OK : SQLITE_NOMEM;
@@ -428,17 +449,17 @@ static bool contains(const intervals *traced, const interval *step)
 }
 
 /* The traced step nearest to the middle of the chunk. Not the first one, since its predecessor is deleted. */
-static bool choose_step(const process_chunk *p, const intervals *traced, const intervals *steps,
-                        kept_step *kept)
+static bool choose_step(process_chunk *p, const intervals *traced, const intervals *steps)
 {
-    int64_t middle_ns = p->chunk->from_ns + JM_CHUNK_NS / 2, best_ns = INT64_MAX;
+    int64_t middle_ns = p->chunk.from_ns + JM_CHUNK_NS / 2, best_ns = INT64_MAX;
     for (size_t i = 1; i < steps->count; i++) {
         const interval *step = &steps->items[i];
         int64_t off_ns = step->from_ns < middle_ns ? middle_ns - step->from_ns : step->from_ns - middle_ns;
         if (off_ns >= best_ns || !contains(traced, step)) continue;
         best_ns = off_ns;
-        *kept =
-            (kept_step){*p->chunk, p->process_id, steps->items[i - 1].from_ns, step->from_ns, step->to_ns};
+        p->warm_ns = steps->items[i - 1].from_ns;
+        p->start_ns = step->from_ns;
+        p->end_ns = step->to_ns;
     }
     return best_ns < INT64_MAX;
 }
@@ -446,154 +467,122 @@ static bool choose_step(const process_chunk *p, const intervals *traced, const i
 /* ---- deleting rows */
 
 /* Keeps containers, as JM_TRACING_STEPS does (record/timeline/span.c). */
-static int remove_spans(const process_chunk *p, int64_t warm_ns, int64_t end_ns)
+static int remove_spans(const condenser *c, const process_chunk *p)
 {
-    const chunk_rows *k = p->chunk;
-    const int64_t values[] = {p->process_id, k->from_ns, k->to_ns, k->from.spans,
-                              k->to.spans,   warm_ns,    end_ns};
     char sql[512];
     snprintf(sql, sizeof sql,
-             "DELETE FROM spans WHERE process_id = ?1 AND start_ns >= ?2 AND start_ns < ?3 AND id > ?4 AND "
-             "id <= ?5 AND "
-             "kind_id NOT IN (%d, %d, %d, %d, %d, %d) AND NOT (start_ns >= ?6 AND start_ns <= ?7)",
+             "DELETE FROM spans WHERE process_id = :process AND " SPANS_OF_CHUNK
+             " AND kind_id NOT IN (%d, %d, %d, %d, %d, %d) AND NOT " KEPT,
              (int)JM_SPAN_PHASE, (int)JM_SPAN_EPOCH, (int)JM_SPAN_STEP, (int)JM_SPAN_BATCH,
              (int)JM_SPAN_WINDOW, (int)JM_SPAN_DATA);
-    return run_sql(p->owner->internals.db, sql, 7, values);
+    return run_sql(c, p, sql);
 }
 
-/* Deletes kernels and spans outside [warm_ns, end_ns]. */
-static int remove_work(const process_chunk *p, int64_t warm_ns, int64_t end_ns)
+/* Deletes kernels and spans but those of the step that stays. */
+static int remove_work(const condenser *c, const process_chunk *p)
 {
-    const chunk_rows *k = p->chunk;
-    const int64_t kernels[] = {p->process_id, k->from_ns, k->to_ns, k->from.kernels,
-                               k->to.kernels, warm_ns,    end_ns};
-    int rc =
-        run_sql(p->owner->internals.db,
-                "DELETE FROM kernels WHERE stream_id IN (SELECT id FROM streams WHERE process_id = ?1) AND "
-                "start_ns >= ?2 AND start_ns < ?3 AND rowid > ?4 AND rowid <= ?5 AND NOT (start_ns >= ?6 AND "
-                "start_ns <= ?7)",
-                7, kernels);
-    return rc == SQLITE_OK ? remove_spans(p, warm_ns, end_ns) : rc;
+    int rc = run_sql(c, p,
+                     "DELETE FROM kernels WHERE stream_id IN (SELECT id FROM streams WHERE process_id = "
+                     ":process) AND " KERNELS_OF_CHUNK " AND NOT " KEPT);
+    return rc == SQLITE_OK ? remove_spans(c, p) : rc;
 }
 
 /* Clears references of the remaining rows to deleted spans. */
-static int clear_references(const process_chunk *p)
+static int clear_references(const condenser *c, const process_chunk *p)
 {
-    const chunk_rows *k = p->chunk;
-    const int64_t kernels[] = {k->from.kernels, k->to.kernels, k->from_ns, k->to_ns},
-                  spans[] = {k->from.spans, k->to.spans, k->from_ns, k->to_ns};
-    int rc =
-        run_sql(p->owner->internals.db,
-                "UPDATE kernels SET span_id = NULL WHERE rowid > ?1 AND rowid <= ?2 AND start_ns >= ?3 AND "
-                "start_ns < ?4 AND span_id NOT NULL AND span_id NOT IN (SELECT id FROM spans)",
-                4, kernels);
+    int rc = run_sql(c, p,
+                     "UPDATE kernels SET span_id = NULL WHERE " KERNELS_OF_CHUNK
+                     " AND span_id NOT NULL AND span_id NOT IN (SELECT id FROM spans)");
     if (rc != SQLITE_OK) return rc;
-    return run_sql(p->owner->internals.db,
-                   "UPDATE spans SET parent_id = NULL WHERE id > ?1 AND id <= ?2 AND start_ns >= ?3 AND "
-                   "start_ns < ?4 AND parent_id NOT NULL AND parent_id NOT IN (SELECT id FROM spans)",
-                   4, spans);
+    return run_sql(c, p,
+                   "UPDATE spans SET parent_id = NULL WHERE " SPANS_OF_CHUNK
+                   " AND parent_id NOT NULL AND parent_id NOT IN (SELECT id FROM spans)");
 }
 
 /* ---- marks */
 
-static int put_mark(const process_chunk *p, int64_t t_ns, int64_t name_id)
+static int put_mark(const condenser *c, const process_chunk *p, int64_t t_ns, int64_t name_id)
 {
     jm__mark mark = {.process_id = p->process_id, .thread_id = 0, .t_ns = t_ns, .name_id = name_id};
-    return jm__insert(p->owner->internals.inserter, JM_TABLE_MARKS, &mark);
+    return jm__insert(c->internals.inserter, JM_TABLE_MARKS, &mark);
 }
 
 /* Has the process a tracing mark exactly at the end of the chunk? It holds from there on. */
-static int has_mark_at_end(const process_chunk *p, bool *has_mark)
+static int has_mark_at_end(const condenser *c, const process_chunk *p, bool *has_mark)
 {
-    const condenser *c = p->owner;
-    static const char sql[] =
-        "SELECT 1 FROM marks WHERE process_id = ?1 AND t_ns = ?2 AND name_id IN (?3, ?4, ?5)";
-    const int64_t values[] = {p->process_id, p->chunk->to_ns, c->traced, c->steps, c->untraced};
     sqlite3_stmt *mark;
-    int rc = prepare(p->owner->internals.db, &mark, sql, 5, values);
+    int rc = prepare(c, p, &mark,
+                     "SELECT 1 FROM marks WHERE process_id = :process AND t_ns = :to AND " TRACING_MARKS);
     if (rc == SQLITE_OK) rc = sqlite3_step(mark);
     *has_mark = rc == SQLITE_ROW;
     sqlite3_finalize(mark);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Replaces the tracing marks of the chunk. `kept` NULL: no step stays. The former state is marked again at
- * the end of the chunk. */
-static int put_marks(const process_chunk *p, int64_t level, const kept_step *kept)
+/* Replaces the tracing marks of the chunk. The former state is marked again at its end. */
+static int put_marks(const condenser *c, const process_chunk *p, trace_level *level, int64_t now, bool stays)
 {
-    const condenser *c = p->owner;
-    const int64_t values[] = {p->process_id, p->chunk->from_ns, p->chunk->to_ns,
-                              c->traced,     c->steps,          c->untraced};
-    int rc =
-        run_sql(p->owner->internals.db,
-                "DELETE FROM marks WHERE process_id = ?1 AND t_ns >= ?2 AND t_ns < ?3 AND name_id IN (?4, "
-                "?5, ?6)",
-                6, values);
-    if (rc == SQLITE_OK && p->level->last_written != level) rc = put_mark(p, p->chunk->from_ns, level);
-    if (rc == SQLITE_OK && kept != NULL) rc = put_mark(p, kept->start_ns, c->traced);
-    if (rc == SQLITE_OK && kept != NULL) rc = put_mark(p, kept->end_ns, level);
-    int64_t next = p->level->last_mark == 0 ? c->traced : p->level->last_mark;
+    int rc = run_sql(
+        c, p,
+        "DELETE FROM marks WHERE process_id = :process AND t_ns >= :from AND t_ns < :to AND " TRACING_MARKS);
+    if (rc == SQLITE_OK && level->last_written != now) rc = put_mark(c, p, p->chunk.from_ns, now);
+    if (rc == SQLITE_OK && stays) rc = put_mark(c, p, p->start_ns, c->traced);
+    if (rc == SQLITE_OK && stays) rc = put_mark(c, p, p->end_ns, now);
+    int64_t next = level->last_mark == 0 ? c->traced : level->last_mark;
     bool has_mark = false;
-    if (rc == SQLITE_OK && next != level) rc = has_mark_at_end(p, &has_mark);
-    if (rc == SQLITE_OK && next != level && !has_mark) rc = put_mark(p, p->chunk->to_ns, next);
-    p->level->last_written = level;
+    if (rc == SQLITE_OK && next != now) rc = has_mark_at_end(c, p, &has_mark);
+    if (rc == SQLITE_OK && next != now && !has_mark) rc = put_mark(c, p, p->chunk.to_ns, next);
+    level->last_written = now;
     return rc;
 }
 
-static int condense_process(const process_chunk *p, bool keeps_a_step)
+static int condense_process(condenser *c, process_chunk *p, bool keeps_a_step)
 {
-    condenser *c = p->owner;
+    trace_level *level = level_of(c, p->process_id);
     intervals traced = {0}, steps = {0};
-    kept_step kept;
-    int rc = find_traced_time(p, &traced);
-    if (rc == SQLITE_OK) rc = find_steps(p, &steps);
-    bool stays = rc == SQLITE_OK && keeps_a_step && choose_step(p, &traced, &steps, &kept);
-    if (rc == SQLITE_OK)
-        rc = stays ? remove_work(p, kept.warm_ns, kept.end_ns) : remove_work(p, INT64_MAX, INT64_MIN);
-    if (rc == SQLITE_OK && stays) rc = clear_references(p);
-    if (rc == SQLITE_OK) rc = put_marks(p, steps.count > 0 ? c->steps : c->untraced, stays ? &kept : NULL);
-    if (rc == SQLITE_OK && stays && !jm__vec_push(&c->kept, kept)) rc = SQLITE_NOMEM;
+    if (level == NULL) return SQLITE_NOMEM;
+    int rc = find_traced_time(c, p, level, &traced);
+    if (rc == SQLITE_OK) rc = find_steps(c, p, &steps);
+    bool stays = rc == SQLITE_OK && keeps_a_step && choose_step(p, &traced, &steps);
+    if (rc == SQLITE_OK) rc = remove_work(c, p);
+    if (rc == SQLITE_OK && stays) rc = clear_references(c, p);
+    if (rc == SQLITE_OK) rc = put_marks(c, p, level, steps.count > 0 ? c->steps : c->untraced, stays);
+    if (rc == SQLITE_OK && stays && !jm__vec_push(&c->kept, *p)) rc = SQLITE_NOMEM;
     jm__vec_free(&traced);
     jm__vec_free(&steps);
     return rc;
 }
 
 /* Condenses each process with rows or tracing marks in the chunk. */
-static int condense_work(condenser *c, const chunk_rows *chunk, bool keeps_a_step)
+static int condense_work(condenser *c, const process_chunk *all, bool keeps_a_step)
 {
-    static const char sql[] =
-        "SELECT DISTINCT process_id FROM spans WHERE id > ?1 AND id <= ?2 AND start_ns >= ?3 AND start_ns < "
-        "?4 UNION "
-        "SELECT process_id FROM streams WHERE id IN (SELECT DISTINCT stream_id FROM kernels WHERE rowid > ?5 "
-        "AND rowid "
-        "<= ?6 AND start_ns >= ?3 AND start_ns < ?4) UNION "
-        "SELECT process_id FROM marks WHERE t_ns >= ?3 AND t_ns < ?4 AND name_id IN (?7, ?8, ?9)";
-    const int64_t values[] = {chunk->from.spans,   chunk->to.spans,   chunk->from_ns, chunk->to_ns,
-                              chunk->from.kernels, chunk->to.kernels, c->traced,      c->steps,
-                              c->untraced};
     int64_t ids[PROCESSES_MOST];
     size_t count = 0;
     sqlite3_stmt *found;
-    int rc = prepare(c->internals.db, &found, sql, 9, values);
+    int rc = prepare(c, all, &found,
+                     "SELECT DISTINCT process_id FROM spans WHERE " SPANS_OF_CHUNK
+                     " UNION SELECT process_id FROM streams WHERE id IN (SELECT DISTINCT stream_id FROM "
+                     "kernels WHERE " KERNELS_OF_CHUNK ") UNION SELECT process_id FROM marks WHERE "
+                     "t_ns >= :from AND t_ns < :to AND " TRACING_MARKS);
     while (rc == SQLITE_OK && count < PROCESSES_MOST && sqlite3_step(found) == SQLITE_ROW)
         ids[count++] = sqlite3_column_int64(found, 0);
     sqlite3_finalize(found);
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++) {
-        process_chunk p = {c, chunk, ids[i], level_of(c, ids[i])};
-        rc = p.level == NULL ? SQLITE_NOMEM : condense_process(&p, keeps_a_step);
+        process_chunk p = *all;
+        p.process_id = ids[i];
+        rc = condense_process(c, &p, keeps_a_step);
     }
     return rc;
 }
 
-static int forget_step(condenser *c, const kept_step *kept)
+static int forget_step(const condenser *c, const process_chunk *kept)
 {
-    const process_chunk p = {c, &kept->chunk, kept->process_id, NULL};
-    const int64_t traced[] = {kept->process_id, kept->start_ns, c->traced},
-                  after[] = {kept->process_id, kept->end_ns, c->steps};
-    static const char sql[] = "DELETE FROM marks WHERE process_id = ?1 AND t_ns = ?2 AND name_id = ?3";
-    int rc = remove_work(&p, INT64_MAX, INT64_MIN);
-    if (rc == SQLITE_OK) rc = run_sql(c->internals.db, sql, 3, traced);
-    return rc == SQLITE_OK ? run_sql(c->internals.db, sql, 3, after) : rc;
+    const process_chunk none = {.chunk = kept->chunk, .process_id = kept->process_id, NO_STEP};
+    int rc = remove_work(c, &none);
+    if (rc != SQLITE_OK) return rc;
+    return run_sql(c, kept,
+                   "DELETE FROM marks WHERE process_id = :process AND ((t_ns = :start AND name_id = :traced) "
+                   "OR (t_ns = :end AND name_id = :steps))");
 }
 
 /* ---- one chunk */
@@ -612,32 +601,30 @@ static bool chunk_keeps_step(const condenser *c, int64_t from_ns)
     return number % CHUNKS_A_MINUTE == 0 && (minute & ((INT64_C(1) << c->thinning) - 1)) == 0;
 }
 
-/* Records the progress in `meta`, and once as an event, which every report shows. */
-static int announce(condenser *c)
+/* An event that every report shows, once. */
+static void announce(condenser *c, bool *announced, int64_t t_ns, const char *text)
 {
-    int rc = jm__insert_number(c->internals.inserter, "condensed_until_ns", c->until_ns);
-    if (c->announced || rc != SQLITE_OK) return rc;
-    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = c->until_ns};
-    snprintf(event.text, sizeof event.text,
-             "older parts of this recording are condensed: power to means over a second, kernels and layers "
-             "to one "
-             "traced step a minute or fewer, which represents the others; totals are exact");
-    c->announced = true;
+    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = t_ns};
+    if (*announced) return;
+    *announced = true;
+    snprintf(event.text, sizeof event.text, "%s", text);
     jm__writer_event(c->writer, &event);
-    return rc;
 }
 
 static int condense_next(condenser *c)
 {
-    chunk_rows chunk = next_chunk(c);
-    int rc = sqlite3_exec(c->internals.db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (rc == SQLITE_OK) rc = condense_readings(c, &chunk);
-    if (rc == SQLITE_OK) rc = condense_work(c, &chunk, chunk_keeps_step(c, chunk.from_ns));
-    c->until_ns = chunk.to_ns;
-    if (rc == SQLITE_OK) rc = announce(c);
-    if (rc == SQLITE_OK) rc = sqlite3_exec(c->internals.db, "COMMIT", NULL, NULL, NULL);
-    if (rc != SQLITE_OK)
-        sqlite3_exec(c->internals.db, "ROLLBACK", NULL, NULL, NULL); /* the chunk stays as it was */
+    const process_chunk all = {.chunk = next_chunk(c), NO_STEP};
+    int rc = begin(c);
+    if (rc == SQLITE_OK) rc = condense_readings(c, &all);
+    if (rc == SQLITE_OK) rc = condense_work(c, &all, chunk_keeps_step(c, all.chunk.from_ns));
+    c->until_ns = all.chunk.to_ns;
+    if (rc == SQLITE_OK) rc = jm__insert_number(c->internals.inserter, "condensed_until_ns", c->until_ns);
+    if (rc == SQLITE_OK)
+        announce(
+            c, &c->announced, c->until_ns,
+            "older parts of this recording are condensed: power to means over a second, kernels and "
+            "layers to one traced step a minute or fewer, which represents the others; totals are exact");
+    rc = end(c, rc);
     forget_milestones(c);
     return rc;
 }
@@ -655,66 +642,49 @@ static int thin(condenser *c)
 {
     size_t kept = 0;
     c->thinning++;
-    int rc = sqlite3_exec(c->internals.db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    int rc = begin(c);
     for (size_t i = 0; i < c->kept.count; i++) {
-        kept_step step = c->kept.items[i];
+        process_chunk step = c->kept.items[i];
         if (rc != SQLITE_OK || chunk_keeps_step(c, step.chunk.from_ns))
             c->kept.items[kept++] = step;
         else
             rc = forget_step(c, &step);
     }
     c->kept.count = kept;
-    if (rc == SQLITE_OK) return sqlite3_exec(c->internals.db, "COMMIT", NULL, NULL, NULL);
-    sqlite3_exec(c->internals.db, "ROLLBACK", NULL, NULL, NULL);
-    return rc;
-}
-
-static void announce_full(condenser *c, int64_t t_ns)
-{
-    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = t_ns};
-    if (c->announced_full) return;
-    c->announced_full = true;
-    snprintf(event.text, sizeof event.text,
-             "the recording exceeds its size limit: its steps and readings alone need more, "
-             "even condensed");
-    jm__writer_event(c->writer, &event);
+    return end(c, rc);
 }
 
 /* Condenses younger chunks and keeps fewer steps until the file fits. */
-static int fit_into_size(condenser *c, int64_t complete_ns)
+static void fit_into_size(condenser *c, int64_t complete_ns)
 {
     int rc = SQLITE_OK;
     for (int i = 0; rc == SQLITE_OK && i < CHUNKS_MOST; i++) {
-        if (c->max_bytes == 0 || bytes_of(c->internals.db) <= c->max_bytes - ROOM(c->max_bytes))
-            return SQLITE_OK;
+        if (c->max_bytes == 0 || bytes_of(c->internals.db) <= c->max_bytes - ROOM(c->max_bytes)) return;
         if (c->until_ns + JM_CHUNK_NS <= complete_ns - YOUNG_NS)
             rc = condense_next(c);
         else if (c->kept.count > 1 && c->thinning < THINNING_MOST)
             rc = thin(c);
         else
-            announce_full(c, complete_ns);
+            announce(c, &c->announced_full, complete_ns,
+                     "the recording exceeds its size limit: its steps and readings alone need more, even "
+                     "condensed");
     }
-    return rc;
 }
 
-static int condense(condenser *c, int64_t complete_ns)
-{
-    if (complete_ns <= 0) return SQLITE_OK;
-    c->internals = jm__writer_internals_of(c->writer);
-    if (!make_means(c)) return SQLITE_OK;
-    if (c->start_ns == 0) c->start_ns = c->until_ns = complete_ns / JM_CHUNK_NS * JM_CHUNK_NS;
-    if (!note_milestone(c, complete_ns)) return SQLITE_OK;
-    int rc = SQLITE_OK;
-    for (int i = 0; rc == SQLITE_OK && i < CHUNKS_MOST && c->keep_ns > 0; i++) {
-        if (c->until_ns + JM_CHUNK_NS > complete_ns - c->keep_ns - LATE_NS) break;
-        rc = condense_next(c);
-    }
-    return rc == SQLITE_OK ? fit_into_size(c, complete_ns) : rc;
-}
-
+/* After a failure the rows stay and the file may grow. */
 static void follow(void *context, int64_t complete_ns)
 {
-    (void)condense(context, complete_ns); /* on failure the rows stay and the file may grow */
+    condenser *c = context;
+    if (complete_ns <= 0) return;
+    c->internals = jm__writer_internals_of(c->writer);
+    if (!make_means(c)) return;
+    if (c->start_ns == 0) c->start_ns = c->until_ns = complete_ns / JM_CHUNK_NS * JM_CHUNK_NS;
+    if (!note_milestone(c, complete_ns)) return;
+    for (int i = 0; i < CHUNKS_MOST && c->keep_ns > 0; i++) {
+        if (c->until_ns + JM_CHUNK_NS > complete_ns - c->keep_ns - LATE_NS) break;
+        if (condense_next(c) != SQLITE_OK) return;
+    }
+    fit_into_size(c, complete_ns);
 }
 
 static void free_condenser(void *context)

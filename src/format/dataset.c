@@ -402,7 +402,7 @@ static jm_status copy_facts(loading *l, const jm_recording *recording, jm_error 
 
 /* ---- loading */
 
-#define VIEW(field, vec) (view->field##s = l->rows.vec.items, view->field##_count = l->rows.vec.count)
+#define VIEW(field, vec) (view->vec = l->rows.vec.items, view->field##_count = l->rows.vec.count)
 
 static void set_view(loading *l)
 {
@@ -415,8 +415,9 @@ static void set_view(loading *l)
     VIEW(mark, marks);
     VIEW(event, events);
     VIEW(name, names);
-    view->processes = l->rows.processes.items;
-    view->process_count = l->rows.processes.count;
+    VIEW(process, processes);
+    VIEW(class, classes);
+    VIEW(loss, losses);
     view->kernels = (jm__kernel_source){each_kernel, l};
     view->counters = (jm__counter_source){
         .sets = l->rows.counter_sets.items,
@@ -424,35 +425,12 @@ static void set_view(loading *l)
         .each = l->rows.counter_sets.count > 0 ? each_counter_block : NULL,
         .context = l,
     };
-    view->classes = l->rows.classes.items;
-    view->class_count = l->rows.classes.count;
-    view->losses = l->rows.losses.items;
-    view->loss_count = l->rows.losses.count;
 }
 
-static jm_status load_readings(loading *l, jm_recording *recording, sqlite3 *db, const jm__row_filter *filter,
-                               jm_error *err)
+/* Of a loaded row: dataset_rows.c has checked the id. */
+static const char *name_of(const loading *l, int64_t name_id)
 {
-    char sensors[128] = "";
-    if (!filter->all_sensors)
-        snprintf(sensors, sizeof sensors,
-                 "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
-                 jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
-    for (size_t i = 0; i < jm__dataset_table_count; i++) {
-        const jm__dataset_table *table = &jm__dataset_tables[i];
-        if (table->for_readings)
-            JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
-        else if (table->table == JM_TABLE_READINGS)
-            JM_TRY(
-                read_interval(recording, db, &timed_readings, sensors, filter, table->take, &l->rows, err));
-    }
-    return JM_OK;
-}
-
-/* Tables that spans refer to. */
-static bool is_of_spans(jm__table_id table)
-{
-    return table == JM_TABLE_NAMES || table == JM_TABLE_SPAN_KINDS || table == JM_TABLE_PROCESSES;
+    return l->rows.names.items[name_id];
 }
 
 typedef struct span_filter {
@@ -471,9 +449,8 @@ static bool take_span(void *context, const void *row)
     if (!f->take(&l->rows, row)) return false;
     if (l->rows.spans.count == before) return true;
     const jm__span *span = &l->rows.spans.items[before];
-    const char *name = span->name_id > 0 ? l->rows.names.items[span->name_id] : "";
     bool matches = (filter->kind == JM_SPAN_NONE || span->kind == filter->kind) &&
-                   (filter->name == NULL || strcmp(name, filter->name) == 0);
+                   (filter->name == NULL || strcmp(name_of(l, span->name_id), filter->name) == 0);
     if (!matches) l->rows.spans.count--;
     return true;
 }
@@ -490,8 +467,7 @@ static jm_status find_process_ends(loading *l, const jm_recording *recording, jm
     for (size_t i = 0; i < l->rows.marks.count; i++) {
         const jm__mark *mark = &l->rows.marks.items[i];
         const jm__process *process = jm__dataset_process(view, mark->process_id);
-        const char *name = mark->name_id > 0 ? l->rows.names.items[mark->name_id] : "";
-        if (process == NULL || strcmp(name, JM_MARK_ENDED) != 0) continue;
+        if (process == NULL || strcmp(name_of(l, mark->name_id), JM_MARK_ENDED) != 0) continue;
         int64_t *gone_ns = &view->gone_ns[process - view->processes];
         if (mark->t_ns < *gone_ns) *gone_ns = mark->t_ns;
     }
@@ -504,9 +480,9 @@ static void filter_marks(loading *l, const jm__row_filter *filter)
     size_t kept = 0;
     for (size_t i = 0; filter->kind == JM_SPAN_NONE && i < l->rows.marks.count; i++) {
         jm__mark mark = l->rows.marks.items[i];
-        const char *name = mark.name_id > 0 ? l->rows.names.items[mark.name_id] : "";
         if (mark.t_ns < filter->from_ns || mark.t_ns > filter->to_ns) continue;
-        if (filter->name == NULL || strcmp(name, filter->name) == 0) l->rows.marks.items[kept++] = mark;
+        if (filter->name == NULL || strcmp(name_of(l, mark.name_id), filter->name) == 0)
+            l->rows.marks.items[kept++] = mark;
     }
     l->rows.marks.count = kept;
 }
@@ -518,29 +494,32 @@ static bool any_is_open(const loading *l)
     return false;
 }
 
-/* Marks are needed for open spans: they mark the end of a process. */
-static jm_status load_spans(loading *l, jm_recording *recording, sqlite3 *db, const jm__row_filter *filter,
-                            jm_error *err)
+static jm_status load_table(loading *l, jm_recording *recording, sqlite3 *db, const jm__dataset_table *table,
+                            const jm__row_filter *filter, jm_error *err)
 {
-    for (size_t i = 0; i < jm__dataset_table_count; i++) {
-        const jm__dataset_table *table = &jm__dataset_tables[i];
-        span_filter taker = {l, filter, table->take};
-        if (is_of_spans(table->table))
-            JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
-        else if (table->table == JM_TABLE_SPANS)
-            JM_TRY(read_interval(recording, db, &timed_spans, "", filter, take_span, &taker, err));
-        else if (table->table == JM_TABLE_MARKS && (filter->kind == JM_SPAN_NONE || any_is_open(l)))
-            JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
-    }
-    return JM_OK;
+    bool readings = filter != NULL && !filter->spans, spans = filter != NULL && filter->spans;
+    span_filter taker = {l, filter, table->take};
+    char sensors[128] = "";
+    if ((readings && !table->for_readings) || (spans && !table->for_spans)) return JM_OK;
+    if (readings && !filter->all_sensors)
+        snprintf(sensors, sizeof sensors,
+                 "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
+                 jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
+    if (readings && table->table == JM_TABLE_READINGS)
+        return read_interval(recording, db, &timed_readings, sensors, filter, table->take, &l->rows, err);
+    if (spans && table->table == JM_TABLE_SPANS)
+        return read_interval(recording, db, &timed_spans, "", filter, take_span, &taker, err);
+    if (spans && table->table == JM_TABLE_MARKS && filter->kind != JM_SPAN_NONE && !any_is_open(l))
+        return JM_OK; /* only open spans need them: they mark the end of a process */
+    return jm__recording_rows(recording, db, table->table, table->take, &l->rows, err);
 }
 
-static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, jm_error *err)
+static jm_status load_tables(loading *l, jm_recording *recording, sqlite3 *db, const jm__row_filter *filter,
+                             jm_error *err)
 {
-    for (size_t i = 0; i < jm__dataset_table_count; i++) {
-        const jm__dataset_table *table = &jm__dataset_tables[i];
-        JM_TRY(jm__recording_rows(recording, db, table->table, table->take, &l->rows, err));
-    }
+    for (size_t i = 0; i < jm__dataset_table_count; i++)
+        JM_TRY(load_table(l, recording, db, &jm__dataset_tables[i], filter, err));
+    if (filter != NULL) return JM_OK;
     find_file(recording, &l->device, &l->inode);
     JM_TRY(jm__recording_last_row(recording, db, JM_TABLE_KERNELS, &l->last_kernel, err));
     return note_strays(l, l->rows.strays, "rows refer to what is not there", err);
@@ -558,9 +537,7 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__row_
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {
-        status = filter == NULL  ? load_tables(l, recording, db, err)
-                 : filter->spans ? load_spans(l, recording, db, filter, err)
-                                 : load_readings(l, recording, db, filter, err);
+        status = load_tables(l, recording, db, filter, err);
         jm__recording_end(recording, db);
     }
     if (status == JM_OK) {

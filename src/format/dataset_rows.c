@@ -208,19 +208,19 @@ static bool take_counter_set(void *context, const void *row)
 }
 
 const jm__dataset_table jm__dataset_tables[] = {
-    {JM_TABLE_BOARDS, take_board, true},
-    {JM_TABLE_SENSORS, take_sensor, true},
-    {JM_TABLE_NAMES, take_name, false},
-    {JM_TABLE_SPAN_KINDS, take_span_kind, false},
-    {JM_TABLE_PROCESSES, take_process, false},
-    {JM_TABLE_SPANS, take_span, false},
-    {JM_TABLE_KERNEL_CLASSES, take_class, false},
-    {JM_TABLE_STREAMS, take_stream, false},
-    {JM_TABLE_READINGS, take_reading, false},
-    {JM_TABLE_MARKS, take_mark, false},
-    {JM_TABLE_LOSSES, take_loss, false},
-    {JM_TABLE_EVENTS, take_event, true},
-    {JM_TABLE_COUNTER_SETS, take_counter_set, false},
+    {JM_TABLE_BOARDS, take_board, true, false},
+    {JM_TABLE_SENSORS, take_sensor, true, false},
+    {JM_TABLE_NAMES, take_name, false, true},
+    {JM_TABLE_SPAN_KINDS, take_span_kind, false, true},
+    {JM_TABLE_PROCESSES, take_process, false, true},
+    {JM_TABLE_SPANS, take_span, false, true},
+    {JM_TABLE_KERNEL_CLASSES, take_class, false, false},
+    {JM_TABLE_STREAMS, take_stream, false, false},
+    {JM_TABLE_READINGS, take_reading, true, false},
+    {JM_TABLE_MARKS, take_mark, false, true},
+    {JM_TABLE_LOSSES, take_loss, false, false},
+    {JM_TABLE_EVENTS, take_event, true, false},
+    {JM_TABLE_COUNTER_SETS, take_counter_set, false, false},
 };
 
 const size_t jm__dataset_table_count = sizeof jm__dataset_tables / sizeof *jm__dataset_tables;

@@ -13,7 +13,7 @@ typedef struct jm__loading {
     JM_VEC(jm_sensor) sensors;
     jm__readings readings;
     JM_VEC(jm__process) processes;
-    jm__spans spans;
+    JM_VEC(jm__span) spans;
     JM_VEC(jm__kernel_class) classes;
     JM_VEC(jm__stream) streams;
     JM_VEC(jm__counter_set) counter_sets;
@@ -41,7 +41,7 @@ static inline bool jm__time_is_plausible(int64_t t_ns)
 typedef struct jm__dataset_table {
     jm__table_id table;
     jm__row_taker take;
-    bool for_readings; /* loaded with readings: they are meaningless without it */
+    bool for_readings, for_spans; /* loaded with these rows alone: they are meaningless without it */
 } jm__dataset_table;
 
 extern const jm__dataset_table jm__dataset_tables[];

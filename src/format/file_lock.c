@@ -28,17 +28,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__file_writer) files_of_this_process;
 
-/* Its index in the list, or the length of the list. Under the lock. */
-static size_t find_writer(jm__file_writer file)
-{
-    size_t at = 0;
-    for (; at < files_of_this_process.count; at++) {
-        const jm__file_writer *each = &files_of_this_process.items[at];
-        if (each->pid == file.pid && each->device == file.device && each->inode == file.inode) break;
-    }
-    return at;
-}
-
 /* Adds the open file to the list; false if memory is out. */
 static bool add_writer(jm__file_writer *writer, int file)
 {
@@ -57,43 +46,40 @@ static void remove_writer(jm__file_writer *writer)
 {
     if (writer->pid == 0) return;
     jm__no_fork_lock(&lock);
-    size_t at = find_writer(*writer);
-    if (at < files_of_this_process.count)
-        files_of_this_process.items[at] = files_of_this_process.items[--files_of_this_process.count];
+    for (size_t i = 0; i < files_of_this_process.count; i++) {
+        const jm__file_writer *each = &files_of_this_process.items[i];
+        if (each->pid == writer->pid && each->device == writer->device && each->inode == writer->inode)
+            files_of_this_process.items[i--] = files_of_this_process.items[--files_of_this_process.count];
+    }
     if (files_of_this_process.count == 0) jm__vec_free(&files_of_this_process);
     jm__no_fork_unlock(&lock);
     *writer = (jm__file_writer){0};
 }
 
-/* Does this process write the file? */
-static bool is_own(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) != 0) return false;
-    jm__no_fork_lock(&lock);
-    bool own =
-        find_writer((jm__file_writer){getpid(), info.st_dev, info.st_ino}) < files_of_this_process.count;
-    jm__no_fork_unlock(&lock);
-    return own;
-}
-
-bool jm__file_written_by_ancestor(const char *path)
+/* Is the file in the list, written by this process or by an ancestor? */
+static bool is_listed(const char *path, bool by_ancestor)
 {
     struct stat info;
     bool found = false;
     if (stat(path, &info) != 0) return false;
     jm__no_fork_lock(&lock);
-    for (size_t i = 0; !found && i < files_of_this_process.count; i++)
-        found = files_of_this_process.items[i].pid != getpid() &&
-                files_of_this_process.items[i].device == info.st_dev &&
-                files_of_this_process.items[i].inode == info.st_ino;
+    for (size_t i = 0; !found && i < files_of_this_process.count; i++) {
+        const jm__file_writer *each = &files_of_this_process.items[i];
+        found = (each->pid != getpid()) == by_ancestor && each->device == info.st_dev &&
+                each->inode == info.st_ino;
+    }
     jm__no_fork_unlock(&lock);
     return found;
 }
 
+bool jm__file_written_by_ancestor(const char *path)
+{
+    return is_listed(path, true);
+}
+
 bool jm__recorder_is_alive(const char *path, const char *recorder_pid, const char *recorder_start_ticks)
 {
-    if (is_own(path)) return true;
+    if (is_listed(path, false)) return true;
     if (recorder_pid == NULL || recorder_start_ticks == NULL) return false;
     int64_t pid = strtoll(recorder_pid, NULL, 10);
     return pid > 0 && pid <= INT32_MAX && pid != getpid() &&
@@ -120,7 +106,7 @@ int64_t jm__recorder_of(const char *path, char *command, size_t size)
     uint32_t tables;
     command[0] = '\0';
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
-    if (is_own(path)) return getpid();
+    if (is_listed(path, false)) return getpid();
     if (jm__database_open(&db, path, false, NULL) != JM_OK) return 0;
     jm__no_fork_begin();
     bool readable = jm__database_tables(db, &tables, path, NULL) == JM_OK &&
@@ -148,16 +134,15 @@ static jm_status refuse_existing(const char *path, jm_error *err)
 static jm_status fail_to_create(const char *path, int code, jm_error *err)
 {
     jm_status status = jm_status_of_errno(code);
-    if (status == JM_NO_PERMISSION) {
-        jm__fail(err, status, code, "open", "%s cannot be created: %s", path,
-                 code == EROFS ? "its folder is read-only" : strerror(code));
+    jm__fail(err, status, code, "open", "%s cannot be created: %s", path,
+             code == EROFS            ? "its folder is read-only"
+             : status == JM_NOT_FOUND ? "its folder does not exist"
+                                      : strerror(code));
+    if (status == JM_NO_PERMISSION)
         return jm__hint(err, status, "record into a folder that you may write to, with -o");
-    }
-    if (status == JM_NOT_FOUND) {
-        jm__fail(err, status, code, "open", "%s cannot be created: its folder does not exist", path);
+    if (status == JM_NOT_FOUND)
         return jm__hint(err, status, "make the folder first, or choose another with -o");
-    }
-    return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
+    return status;
 }
 
 static jm_status refuse_if_written(const char *path, jm_error *err)

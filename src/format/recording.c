@@ -158,15 +158,10 @@ jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__tab
 }
 
 /* The file is opened anew for each reading and may be another one; tables in memory do not change. */
-static jm_status load_tables(jm_recording *recording, sqlite3 *db, jm_error *err)
-{
-    if (recording->shared != NULL && recording->tables != 0) return JM_OK;
-    return jm__database_tables(db, &recording->tables, recording->path, err);
-}
-
 static jm_status load_meta(jm_recording *recording, sqlite3 *db, jm_error *err)
 {
-    JM_TRY(load_tables(recording, db, err));
+    if (recording->shared == NULL || recording->tables == 0)
+        JM_TRY(jm__database_tables(db, &recording->tables, recording->path, err));
     return jm__recording_rows(recording, db, JM_TABLE_META, take_meta, recording, err);
 }
 
@@ -326,13 +321,6 @@ static jm_status note_missing_close(jm_recording *recording, jm_error *err)
         whole_s, but);
 }
 
-/* A copied recording lacks what its original lacked. */
-static jm_status note_copied_damage(jm_recording *recording, jm_error *err)
-{
-    const char *damage = jm_recording_meta(recording, "damage");
-    return damage == NULL ? JM_OK : jm__recording_note_damage(recording, err, "%s", damage);
-}
-
 const char *jm_recording_damage(const jm_recording *recording)
 {
     return recording->damage.length == 0 ? NULL : recording->damage.text;
@@ -425,7 +413,8 @@ jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
     bool foreign = recording->format.application_id != JM_RECORDING_APPLICATION_ID;
     if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
     if (status == JM_OK && !recording->cut) status = note_missing_close(recording, err);
-    if (status == JM_OK) status = note_copied_damage(recording, err);
+    const char *copied = jm_recording_meta(recording, "damage"); /* it lacks what its original lacked */
+    if (status == JM_OK && copied != NULL) status = jm__recording_note_damage(recording, err, "%s", copied);
     if (status != JM_OK) {
         jm_recording_close(recording);
         return status;
@@ -509,18 +498,20 @@ jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_n
 
 /* The row of `boards` of the GPU with an index. `column`: holds the index. `what`: the term for the error
  * text. */
-static jm_status find_board(const jm_recording *recording, sqlite3 *db, const char *column, const char *what,
-                            int index, int64_t *id, jm_error *err)
+static jm_status find_board(jm_recording *recording, const char *column, const char *what, int index,
+                            int64_t *id, jm_error *err)
 {
     char sql[160];
-    sqlite3_stmt *rows;
-    snprintf(sql, sizeof sql, "SELECT id, %s, backend FROM boards WHERE %s NOT NULL ORDER BY %s", column,
-             column, column);
-    JM_TRY(check_table(recording, JM_TABLE_BOARDS, err));
-    JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
+    sqlite3 *db;
+    sqlite3_stmt *rows = NULL;
     jm__strbuf others = {0};
     bool found = false;
-    while (!found && sqlite3_step(rows) == SQLITE_ROW) {
+    snprintf(sql, sizeof sql, "SELECT id, %s, backend FROM boards WHERE %s NOT NULL ORDER BY %s", column,
+             column, column);
+    JM_TRY(jm__recording_begin(recording, &db, err));
+    jm_status status = check_table(recording, JM_TABLE_BOARDS, err);
+    if (status == JM_OK) status = jm__database_prepare(db, &rows, sql, NULL, err);
+    while (status == JM_OK && !found && sqlite3_step(rows) == SQLITE_ROW) {
         jm_board board = {0};
         snprintf(board.backend, sizeof board.backend, "%s", (const char *)sqlite3_column_text(rows, 2));
         if (jm_board_kind_of(&board) != JM_BOARD_GPU) continue;
@@ -529,33 +520,22 @@ static jm_status find_board(const jm_recording *recording, sqlite3 *db, const ch
         jm__strbuf_format(&others, "%s%d", others.length > 0 ? ", " : "", sqlite3_column_int(rows, 1));
     }
     sqlite3_finalize(rows);
-    jm_status status = JM_OK;
-    if (!found) {
+    jm__recording_end(recording, db);
+    if (status == JM_OK && !found)
         status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no %s %d; this recording has: %s", what, index,
                           others.length > 0 ? others.text : "none");
-    }
     jm__strbuf_free(&others);
-    return status;
-}
-
-static jm_status find_board_in(jm_recording *recording, const char *column, const char *what, int index,
-                               int64_t *id, jm_error *err)
-{
-    sqlite3 *db;
-    JM_TRY(jm__recording_begin(recording, &db, err));
-    jm_status status = find_board(recording, db, column, what, index, id, err);
-    jm__recording_end(recording, db);
     return status;
 }
 
 jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err)
 {
-    return find_board_in(recording, "board_index", "GPU", index, id, err);
+    return find_board(recording, "board_index", "GPU", index, id, err);
 }
 
 jm_status jm_recording_cuda_board_id(jm_recording *recording, int cuda_index, int64_t *id, jm_error *err)
 {
-    return find_board_in(recording, "cuda_index", "CUDA device", cuda_index, id, err);
+    return find_board(recording, "cuda_index", "CUDA device", cuda_index, id, err);
 }
 
 void jm_recording_close(jm_recording *recording)

@@ -173,7 +173,7 @@ static int insert_row(scan *s, int64_t rowid, const record *row)
     int rc = sqlite3_step(insert);
     sqlite3_reset(insert);
     if (rc == SQLITE_DONE) return SQLITE_OK;
-    if (rc != SQLITE_CONSTRAINT && (rc & 0xff) != SQLITE_CONSTRAINT) return rc;
+    if ((rc & 0xff) != SQLITE_CONSTRAINT) return rc;
     s->recovery->broken++;
     return SQLITE_OK;
 }

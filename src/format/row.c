@@ -225,26 +225,21 @@ static int insert_span_end(jm__inserter *inserter, const jm__span_end *end)
     return finish(inserter->span_end);
 }
 
-/* All rows of one vector of the batch. */
-#define INSERT_ALL(vec, table)                                                                               \
-    for (size_t i = 0; rc == SQLITE_OK && i < batch->vec.count; i++)                                         \
-    rc = jm__insert(inserter, table, &batch->vec.items[i])
+int jm__insert_rows(jm__inserter *inserter, jm__table_id table, const jm__row_list *list, size_t first)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = first; rc == SQLITE_OK && i < list->count; i++)
+        rc = jm__insert(inserter, table, jm__row_at(list, table, i));
+    return rc;
+}
 
 int jm__insert_batch(jm__inserter *inserter, const jm__batch *batch)
 {
     int rc = SQLITE_OK;
-    INSERT_ALL(processes, JM_TABLE_PROCESSES);
-    INSERT_ALL(spans, JM_TABLE_SPANS);
+    for (int table = 0; rc == SQLITE_OK && table < JM_TABLE_COUNT; table++)
+        rc = jm__insert_rows(inserter, (jm__table_id)table, &batch->rows[table], 0);
     for (size_t i = 0; rc == SQLITE_OK && i < batch->span_ends.count; i++)
         rc = insert_span_end(inserter, &batch->span_ends.items[i]);
-    INSERT_ALL(readings, JM_TABLE_READINGS);
-    INSERT_ALL(kernels, JM_TABLE_KERNELS);
-    INSERT_ALL(counter_blocks, JM_TABLE_COUNTER_BLOCKS);
-    INSERT_ALL(marks, JM_TABLE_MARKS);
-    INSERT_ALL(events, JM_TABLE_EVENTS);
-    INSERT_ALL(losses, JM_TABLE_LOSSES);
-    INSERT_ALL(anchors, JM_TABLE_ANCHORS);
-    INSERT_ALL(meta, JM_TABLE_META);
     return rc;
 }
 

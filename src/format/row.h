@@ -21,6 +21,9 @@ int jm__insert(jm__inserter *inserter, jm__table_id table, const void *row);
 int jm__insert_meta(jm__inserter *inserter, const char *key, const char *value);
 int jm__insert_number(jm__inserter *inserter, const char *key, int64_t value);
 
+/* Inserts the rows of a list from `first` on. */
+int jm__insert_rows(jm__inserter *inserter, jm__table_id table, const jm__row_list *list, size_t first);
+
 /* Inserts all rows of a batch. */
 int jm__insert_batch(jm__inserter *inserter, const jm__batch *batch);
 

@@ -16,6 +16,7 @@
 #include "record/timeline/ring_format.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define FLUSH_BYTES    ((size_t)1 << 20) /* a batch of this size is written before the next commit */
+#define FLUSH_BYTES    ((size_t)1 << 20)  /* a batch of this size is written before the next commit */
+#define META_BYTES_MAX ((size_t)64 << 10) /* of one value: a command line may have megabytes */
 #define CHECKPOINT_NS  (5 * JM_NS_PER_S)
 #define CLOSE_ATTEMPTS 20
 #define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
@@ -36,6 +38,9 @@
 #define WORK_ROWS     256                /* of spans, kernels and the like per part, some ten pages */
 #define PART_BYTES    ((size_t)32 << 10) /* the most space such a part takes */
 
+/* Of the tables whose rows get their ids here: the last, and one before the first. */
+static const jm__table_id LAST_NUMBERED = JM_TABLE_COUNTER_SETS, NO_NUMBERED = JM_TABLE_META;
+
 /* Rows that get their ids here stay in memory: they are few, and their ids must survive a failed commit. */
 struct jm__writer {
     sqlite3 *db;
@@ -45,20 +50,14 @@ struct jm__writer {
     jm__inserter inserter;
     jm__batch batch;
     jm__names names;
-    JM_VEC(jm_board) boards;
-    JM_VEC(jm_sensor) sensors;
-    JM_VEC(jm__stream) streams;
-    JM_VEC(jm__kernel_class) classes;
-    JM_VEC(jm__counter_set) counter_sets; /* own their texts */
-    struct {
-        size_t names, boards, sensors, streams, classes, counter_sets;
-    } written;                   /* how many are in the file */
-    int64_t counter_sets_copied; /* the highest id of copied sets; those of counter_sets follow */
-    int64_t complete_ns;         /* of the last successful commit, 0: none */
-    int64_t checkpoint_ns;       /* of the last checkpoint, 0: never */
-    bool closing;                /* the next commit sets the end mark */
-    jm_status failure;           /* of the last commit, JM_OK on success */
-    pthread_mutex_t lock;        /* protects the database, which readers in this process share */
+    jm__row_list numbered[JM_TABLE_COUNT]; /* of the tables whose rows get their ids here */
+    size_t written[JM_TABLE_COUNT];        /* how many of these are in the file, of `names` too */
+    int64_t counter_sets_copied;           /* the highest id of copied sets; others follow */
+    int64_t complete_ns;                   /* of the last successful commit, 0: none */
+    int64_t checkpoint_ns;                 /* of the last checkpoint, 0: never */
+    bool closing;                          /* the next commit sets the end mark */
+    jm_status failure;                     /* of the last commit, JM_OK on success */
+    pthread_mutex_t lock;                  /* protects the database, which readers in this process share */
     jm_recording *recording;
     jm__writer_follower follower;
 };
@@ -195,8 +194,8 @@ void jm__writer_follow(jm__writer *writer, const jm__writer_follower *follower)
 
 jm__writer_internals jm__writer_internals_of(jm__writer *writer)
 {
-    return (jm__writer_internals){writer->db, &writer->inserter, writer->sensors.items,
-                                  writer->sensors.count};
+    const jm__row_list *sensors = &writer->numbered[JM_TABLE_SENSORS];
+    return (jm__writer_internals){writer->db, &writer->inserter, sensors->rows, sensors->count};
 }
 
 /* ---- rows */
@@ -215,44 +214,54 @@ int64_t jm__writer_name(jm__writer *writer, const char *text)
     return number == 0 ? -1 : (int64_t)number;
 }
 
+/* A text that is longer than a reader accepts (jm__database_open) is cut and its length appended. */
 void jm__writer_meta(jm__writer *writer, const char *key, const char *value)
 {
-    jm__batch_add_meta(&writer->batch, key, value);
+    size_t length = strlen(value);
+    jm__strbuf cut = {0};
+    if (length > META_BYTES_MAX) {
+        jm__strbuf_add_bytes(&cut, value, jm__utf8_cut(value, META_BYTES_MAX));
+        jm__strbuf_format(&cut, "... (%zu bytes in all)", length);
+    }
+    const jm__meta row = {key, length > META_BYTES_MAX ? cut.text : value};
+    if (cut.failed)
+        jm__batch_drop(&writer->batch, JM_BATCH_OTHERS, 1);
+    else
+        jm__batch_add(&writer->batch, JM_TABLE_META, &row, 1);
+    jm__strbuf_free(&cut);
 }
 
-void jm__writer_anchor(jm__writer *writer, const jm__anchor *anchor)
+/* Gives the row an id and keeps it until it is written. */
+static jm_status add_numbered(jm__writer *writer, jm__table_id table, void *row, const char *what,
+                              const char *call, jm_error *err)
 {
-    jm__batch_add_anchor(&writer->batch, anchor);
+    jm__row_list *rows = &writer->numbered[table];
+    int64_t copied = table == JM_TABLE_COUNTER_SETS ? writer->counter_sets_copied : 0;
+    int64_t id = copied + (int64_t)rows->count + 1;
+    if (id > JM_NUMBERED_MAX)
+        return jm__fail(err, JM_LIMIT, 0, call, "a recording holds at most %u %s", JM_NUMBERED_MAX, what);
+    memcpy((char *)row + jm__tables[table].columns[0].offset, &id, sizeof id);
+    return jm__row_list_add(rows, table, row, 1) ? JM_OK : jm__no_memory(err, call);
 }
-
-/* Give the row an id and keep it until it is written. */
-#define ADD_NUMBERED(vec, row, call)                                                                         \
-    do {                                                                                                     \
-        if (writer->vec.count >= JM_NUMBERED_MAX)                                                            \
-            return jm__fail(err, JM_LIMIT, 0, call, "a recording holds at most %u " #vec, JM_NUMBERED_MAX);  \
-        (row)->id = (int64_t)writer->vec.count + 1;                                                          \
-        if (!jm__vec_push(&writer->vec, *(row))) return jm__no_memory(err, call);                            \
-        return JM_OK;                                                                                        \
-    } while (0)
 
 jm_status jm__writer_board(jm__writer *writer, jm_board *board, jm_error *err)
 {
-    ADD_NUMBERED(boards, board, "jm__writer_board");
+    return add_numbered(writer, JM_TABLE_BOARDS, board, "boards", __func__, err);
 }
 
 jm_status jm__writer_sensor(jm__writer *writer, jm_sensor *sensor, jm_error *err)
 {
-    ADD_NUMBERED(sensors, sensor, "jm__writer_sensor");
+    return add_numbered(writer, JM_TABLE_SENSORS, sensor, "sensors", __func__, err);
 }
 
 jm_status jm__writer_stream(jm__writer *writer, jm__stream *stream, jm_error *err)
 {
-    ADD_NUMBERED(streams, stream, "jm__writer_stream");
+    return add_numbered(writer, JM_TABLE_STREAMS, stream, "streams", __func__, err);
 }
 
 jm_status jm__writer_kernel_class(jm__writer *writer, jm__kernel_class *kernel_class, jm_error *err)
 {
-    ADD_NUMBERED(classes, kernel_class, "jm__writer_kernel_class");
+    return add_numbered(writer, JM_TABLE_KERNEL_CLASSES, kernel_class, "classes", __func__, err);
 }
 
 jm_status jm__writer_counter_set(jm__writer *writer, jm__counter_set *set, jm_error *err)
@@ -260,62 +269,47 @@ jm_status jm__writer_counter_set(jm__writer *writer, jm__counter_set *set, jm_er
     if (set->metric_count < 1 || set->metric_count > JM_COUNTER_METRICS_MAX)
         return jm__fail(err, JM_LIMIT, 0, "jm__writer_counter_set", "a set of counters has 1 to %d metrics",
                         JM_COUNTER_METRICS_MAX);
-    int64_t numbered = writer->counter_sets_copied + (int64_t)writer->counter_sets.count;
-    if (numbered >= JM_NUMBERED_MAX)
-        return jm__fail(err, JM_LIMIT, 0, "jm__writer_counter_set", "a recording holds at most %u sets",
-                        JM_NUMBERED_MAX);
-    char *metrics = strdup(set->metrics), *units = strdup(set->units);
-    jm__counter_set row = *set;
-    row.id = numbered + 1;
-    row.metrics = metrics;
-    row.units = units;
-    if (metrics == NULL || units == NULL || !jm__vec_push(&writer->counter_sets, row)) {
-        free(metrics);
-        free(units);
-        return jm__no_memory(err, "jm__writer_counter_set");
-    }
-    set->id = row.id;
-    return JM_OK;
+    return add_numbered(writer, JM_TABLE_COUNTER_SETS, set, "sets", __func__, err);
 }
 
 jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *block, jm_error *err)
 {
+    const jm__counter_set *sets = writer->numbered[JM_TABLE_COUNTER_SETS].rows;
     int64_t index = block->set_id - writer->counter_sets_copied - 1;
-    bool known = index >= 0 && index < (int64_t)writer->counter_sets.count;
-    if (!known || !jm__counter_block_is_sound(block, writer->counter_sets.items[index].metric_count))
+    bool known = index >= 0 && index < (int64_t)writer->numbered[JM_TABLE_COUNTER_SETS].count;
+    if (!known || !jm__counter_block_is_sound(block, sets[index].metric_count))
         return jm__fail(err, JM_BAD_DATA, 0, "jm__writer_counter_block",
                         "a block of %lld samples in %zu bytes does not belong to set %lld",
                         (long long)block->count, block->data.size, (long long)block->set_id);
-    jm__batch_add_counter_block(&writer->batch, block);
+    jm__batch_add(&writer->batch, JM_TABLE_COUNTER_BLOCKS, block, 1);
     flush_if_large(writer);
     return JM_OK;
 }
 
 void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t count)
 {
-    static const size_t limit =
-        FLUSH_BYTES / sizeof *readings; /* an import may add all its readings at once */
-    for (size_t done = 0; done < count;) {
-        size_t part = count - done < limit ? count - done : limit;
-        jm__batch_add_readings(&writer->batch, readings + done, part);
-        flush_if_large(writer);
-        done += part;
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(readings[i].value)) continue;
+        jm__batch_add(&writer->batch, JM_TABLE_READINGS, &readings[i], 1);
+        flush_if_large(writer); /* an import may add all its readings at once */
     }
 }
 
 void jm__writer_event(jm__writer *writer, const jm__event *event)
 {
-    jm__batch_add_event(&writer->batch, event);
+    jm__event row = *event;
+    if (!jm__event_has_value(row.kind)) row.value = NAN;
+    jm__batch_add(&writer->batch, JM_TABLE_EVENTS, &row, 1);
 }
 
 void jm__writer_process(jm__writer *writer, const jm__process *process)
 {
-    jm__batch_add_process(&writer->batch, process);
+    jm__batch_add(&writer->batch, JM_TABLE_PROCESSES, process, 1);
 }
 
 void jm__writer_span_begin(jm__writer *writer, const jm__span *span)
 {
-    jm__batch_add_span(&writer->batch, span);
+    jm__batch_add(&writer->batch, JM_TABLE_SPANS, span, 1);
     flush_if_large(writer);
 }
 
@@ -327,18 +321,23 @@ void jm__writer_span_end(jm__writer *writer, const jm__span_end *end)
 
 void jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count)
 {
-    jm__batch_add_kernels(&writer->batch, kernels, count);
+    jm__batch_add(&writer->batch, JM_TABLE_KERNELS, kernels, count);
     flush_if_large(writer);
 }
 
 void jm__writer_mark(jm__writer *writer, const jm__mark *mark)
 {
-    jm__batch_add_mark(&writer->batch, mark);
+    jm__batch_add(&writer->batch, JM_TABLE_MARKS, mark, 1);
 }
 
 void jm__writer_loss(jm__writer *writer, const jm__loss *loss)
 {
-    jm__batch_add_loss(&writer->batch, loss);
+    jm__batch_add(&writer->batch, JM_TABLE_LOSSES, loss, 1);
+}
+
+void jm__writer_anchor(jm__writer *writer, const jm__anchor *anchor)
+{
+    jm__batch_add(&writer->batch, JM_TABLE_ANCHORS, anchor, 1);
 }
 
 /* ---- committing */
@@ -363,52 +362,31 @@ static int insert_dropped(jm__writer *writer)
     return rc;
 }
 
-/* Inserts rows with ids that are not in the file yet. */
-#define INSERT_NEW(vec, table)                                                                               \
-    for (size_t i = writer->written.vec; rc == SQLITE_OK && i < writer->vec.count; i++)                      \
-    rc = jm__insert(&writer->inserter, table, &writer->vec.items[i])
-
-static int insert_boards(jm__writer *writer)
+/* Inserts rows with ids that are not in the file yet, of the tables up to `last`. */
+static int insert_numbered(jm__writer *writer, jm__table_id last)
 {
     int rc = SQLITE_OK;
-    INSERT_NEW(boards, JM_TABLE_BOARDS);
-    INSERT_NEW(sensors, JM_TABLE_SENSORS);
-    return rc;
-}
-
-static void boards_are_written(jm__writer *writer)
-{
-    writer->written.boards = writer->boards.count;
-    writer->written.sensors = writer->sensors.count;
-}
-
-/* Rows that spans, kernels, marks and counters refer to. */
-static int insert_work(jm__writer *writer)
-{
-    int rc = SQLITE_OK;
-    for (size_t i = writer->written.names; rc == SQLITE_OK && i < writer->names.entries.count; i++) {
+    for (size_t i = writer->written[JM_TABLE_NAMES];
+         rc == SQLITE_OK && last >= JM_TABLE_NAMES && i < writer->names.entries.count; i++) {
         jm__name name = {(int64_t)i + 1, writer->names.entries.items[i].text};
         rc = jm__insert(&writer->inserter, JM_TABLE_NAMES, &name);
     }
-    INSERT_NEW(streams, JM_TABLE_STREAMS);
-    INSERT_NEW(classes, JM_TABLE_KERNEL_CLASSES);
-    INSERT_NEW(counter_sets, JM_TABLE_COUNTER_SETS);
+    for (jm__table_id table = 0; rc == SQLITE_OK && table <= last; table++)
+        rc = jm__insert_rows(&writer->inserter, table, &writer->numbered[table], writer->written[table]);
     return rc;
 }
 
-static void work_is_written(jm__writer *writer)
+static void numbered_are_written(jm__writer *writer, jm__table_id last)
 {
-    writer->written.names = writer->names.entries.count;
-    writer->written.streams = writer->streams.count;
-    writer->written.classes = writer->classes.count;
-    writer->written.counter_sets = writer->counter_sets.count;
+    for (jm__table_id table = 0; table <= last; table++)
+        writer->written[table] =
+            table == JM_TABLE_NAMES ? writer->names.entries.count : writer->numbered[table].count;
 }
 
 static int insert_all(jm__writer *writer, int64_t complete_ns)
 {
     jm__inserter *inserter = &writer->inserter;
-    int rc = insert_boards(writer);
-    if (rc == SQLITE_OK) rc = insert_work(writer);
+    int rc = insert_numbered(writer, LAST_NUMBERED);
     if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
     if (rc == SQLITE_OK) rc = insert_dropped(writer);
     if (rc == SQLITE_OK && complete_ns > 0) rc = jm__insert_number(inserter, "complete_ns", complete_ns);
@@ -418,8 +396,7 @@ static int insert_all(jm__writer *writer, int64_t complete_ns)
 
 static void forget_written(jm__writer *writer)
 {
-    boards_are_written(writer);
-    work_is_written(writer);
+    numbered_are_written(writer, LAST_NUMBERED);
     jm__batch_clear(&writer->batch);
     memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
     writer->batch.dropped_since_ns = 0;
@@ -482,25 +459,28 @@ static bool is_short_of_room(const jm__writer *writer)
 static int note_readings(jm__writer *writer, const jm__batch *part)
 {
     int64_t latest_ns = 0;
-    for (size_t i = 0; i < part->readings.count; i++)
-        if (part->readings.items[i].t_ns > latest_ns) latest_ns = part->readings.items[i].t_ns;
+    const jm_reading *readings = part->rows[JM_TABLE_READINGS].rows;
+    for (size_t i = 0; i < part->rows[JM_TABLE_READINGS].count; i++)
+        if (readings[i].t_ns > latest_ns) latest_ns = readings[i].t_ns;
     return latest_ns == 0 ? SQLITE_OK : jm__insert_number(&writer->inserter, "readings_ns", latest_ns);
 }
 
-/* Writes a part in its own transaction and checkpoints it, which frees its space in the journal.
- * `insert_named`: inserts rows that others refer to; NULL: none. */
-static bool write_part(jm__writer *writer, int (*insert_named)(jm__writer *writer), const jm__batch *part)
+/* Writes a part, and the numbered rows up to a table, in a transaction of its own and checkpoints it, which
+ * frees its space in the journal. */
+static bool write_part(jm__writer *writer, jm__table_id last, const jm__batch *part)
 {
     int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (rc == SQLITE_OK && insert_named != NULL) rc = insert_named(writer);
+    if (rc == SQLITE_OK) rc = insert_numbered(writer, last);
     if (rc == SQLITE_OK) rc = jm__insert_batch(&writer->inserter, part);
     if (rc == SQLITE_OK) rc = note_readings(writer, part);
     if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    else
+    if (rc != SQLITE_OK) {
         sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
-    return rc == SQLITE_OK;
+        return false;
+    }
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    numbered_are_written(writer, last);
+    return true;
 }
 
 /* Writes as many as fit, in ever smaller parts. */
@@ -511,7 +491,7 @@ static void write_rows(jm__writer *writer, jm__batch_row row, size_t limit)
     size_t count;
     while ((count = jm__batch_first(&writer->batch, row, limit, &part)) > 0) {
         if (work && !has_room(writer)) return;
-        if (write_part(writer, NULL, &part))
+        if (write_part(writer, NO_NUMBERED, &part))
             jm__batch_forget(&writer->batch, &part);
         else if (row != JM_BATCH_OTHERS && count > ROWS_LEAST)
             limit = count / 2;
@@ -526,11 +506,9 @@ static void write_what_fits(jm__writer *writer)
     static const jm__batch_row work[] = {JM_BATCH_SPANS, JM_BATCH_KERNELS, JM_BATCH_MARKS, JM_BATCH_COUNTERS};
     static const jm__batch nothing;
     write_rows(writer, JM_BATCH_OTHERS, SIZE_MAX); /* few, and they concern all others */
-    if (!write_part(writer, insert_boards, &nothing)) return;
-    boards_are_written(writer);
+    if (!write_part(writer, JM_TABLE_SENSORS, &nothing)) return;
     write_rows(writer, JM_BATCH_READINGS, SIZE_MAX);
-    if (!has_room(writer) || !write_part(writer, insert_work, &nothing)) return;
-    work_is_written(writer);
+    if (!has_room(writer) || !write_part(writer, LAST_NUMBERED, &nothing)) return;
     for (size_t i = 0; i < sizeof work / sizeof *work; i++)
         write_rows(writer, work[i], WORK_ROWS);
 }
@@ -713,15 +691,8 @@ static void free_writer(jm__writer *writer)
 {
     jm__batch_free(&writer->batch);
     jm__names_free(&writer->names);
-    jm__vec_free(&writer->boards);
-    jm__vec_free(&writer->sensors);
-    jm__vec_free(&writer->streams);
-    jm__vec_free(&writer->classes);
-    for (size_t i = 0; i < writer->counter_sets.count; i++) {
-        jm__owned_free(writer->counter_sets.items[i].metrics);
-        jm__owned_free(writer->counter_sets.items[i].units);
-    }
-    jm__vec_free(&writer->counter_sets);
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
+        jm__row_list_free(&writer->numbered[table], (jm__table_id)table);
     if (writer->follower.free != NULL) writer->follower.free(writer->follower.context);
     pthread_mutex_destroy(&writer->lock);
     free(writer);

@@ -162,11 +162,6 @@ static bool realtime_convert(clock_anchors *realtime, int64_t realtime_ns, int64
     return jm__time_is_plausible(*monotonic_ns);
 }
 
-static void realtime_free(clock_anchors *realtime)
-{
-    jm__vec_free(&realtime->anchors);
-}
-
 /* ---- hardware counters: start_ns,end_ns,METRIC ---- */
 
 enum {
@@ -321,7 +316,7 @@ jm_status jm__import_counters(jm__writer *writer, const jm__dataset *data, int64
     if (all == NULL) return jm__no_memory(err, "jm__import_counters");
     *all = (importing){.first_ns = INT64_MAX, .last_ns = INT64_MIN};
     jm_status status = import(all, writer, data, board_id, path, run, err);
-    realtime_free(&all->realtime);
+    jm__vec_free(&all->realtime.anchors);
     jm__csv_close(all->csv);
     jm__sample_blocks_free(&all->blocks);
     free(all);

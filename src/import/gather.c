@@ -6,47 +6,24 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TEXTS_MAX = 1000000 }; /* as many as a recording allows: JM_NAMES_MAX */
 
-jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_error *err)
+jm_status jm__import_number(jm__text_ids *names, const char *text, size_t *number, jm_error *err)
 {
     *number = 0;
     if (text[0] == '\0') return JM_OK;
-    if (t->items.count == 0) t->numbers = (jm__map)JM_MAP_OF_TEXTS;
-    const jm__map_value *found = jm__map_find(&t->numbers, &text);
-    if (found != NULL) {
-        *number = (size_t)found->id;
-        return JM_OK;
-    }
-    if (t->items.count >= TEXTS_MAX)
+    if (names->items.count >= TEXTS_MAX && jm__text_ids_find(names, text) < 0)
         return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d different names of parts or kernels",
                         TEXTS_MAX);
-    char *copy = strdup(text);
-    if (copy == NULL || !jm__vec_push(&t->items, copy)) {
-        free(copy);
-        return jm__no_memory(err, "jm_recording_import");
-    }
-    const char *key = copy;
-    if (!jm__map_put(&t->numbers, &key, (jm__map_value){.id = (int64_t)t->items.count}))
-        return jm__no_memory(err, "jm_recording_import");
-    *number = t->items.count;
-    return JM_OK;
+    *number = (size_t)(jm__text_ids_add(names, text) + 1);
+    return *number > 0 ? JM_OK : jm__no_memory(err, "jm_recording_import");
 }
 
-const char *jm__texts_at(const jm__texts *t, size_t number)
+const char *jm__import_text(const jm__text_ids *names, size_t number)
 {
-    return number == 0 ? "" : t->items.items[number - 1];
-}
-
-void jm__texts_free(jm__texts *t)
-{
-    for (size_t i = 0; i < t->items.count; i++)
-        free(t->items.items[i]);
-    jm__vec_free(&t->items);
-    jm__map_free(&t->numbers);
+    return number == 0 ? "" : names->items.items[number - 1];
 }
 
 /* ---- time, parts, kernels, streams ---- */
@@ -113,14 +90,6 @@ void jm__import_extend_time(jm__import *im, int64_t start_ns, int64_t end_ns)
 size_t jm__import_phase_of(const jm__import *im, size_t part)
 {
     return part == 0 || part > im->phases.count ? 0 : im->phases.items[part - 1];
-}
-
-jm_status jm__import_put_in_phase(jm__import *im, size_t part, size_t phase, jm_error *err)
-{
-    while (im->phases.count < part)
-        if (!jm__vec_push(&im->phases, 0)) return jm__no_memory(err, "jm_recording_import");
-    im->phases.items[part - 1] = phase;
-    return JM_OK;
 }
 
 jm_status jm__import_add_window(jm__import *im, size_t part, int64_t start_ns, int64_t end_ns, jm_error *err)
@@ -231,47 +200,4 @@ jm_status jm__import_add_reading(jm__import *im, const jm__csv *csv, const jm__i
         return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d readings of %s", READINGS_MAX,
                         timed_sensor->row.name);
     return jm__vec_push(&timed_sensor->readings, reading) ? JM_OK : jm__no_memory(err, "jm_recording_import");
-}
-
-/* Rejects a sensor with two values at one time. A few are accepted, since stamps may be rounded to
- * seconds. */
-static jm_status check_sensor(const jm__import_sensor *sensor, bool meter, const char *path, jm_error *err)
-{
-    static const double same_most_share = 0.01;
-    const jm_reading *r = sensor->readings.items;
-    size_t same = 0, first = 0;
-    for (size_t i = 1; i < sensor->readings.count; i++)
-        if (r[i].t_ns == r[i - 1].t_ns && r[i].value != r[i - 1].value && same++ == 0) first = i;
-    if ((double)same <= same_most_share * (double)sensor->readings.count) return JM_OK;
-    jm__fail(err, JM_BAD_DATA, 0, NULL,
-             "%s: %s is %g and %g at one time, %.9f s, and at %zu times all in all: two %s in one log?", path,
-             sensor->row.name, r[first - 1].value, r[first].value, (double)r[first].t_ns * 1e-9, same,
-             meter ? "meters" : "GPUs");
-    return jm__hint(err, JM_BAD_DATA, "%s; if it is one, give stamps with more digits",
-                    meter ? "a column named meter separates them"
-                          : "give each a file of its own (nvidia-smi's column index separates them)");
-}
-
-jm_status jm__import_check_readings(const jm__import *im, const char *path, jm_error *err)
-{
-    for (size_t b = 0; b < im->boards.count; b++) {
-        const jm__import_board *board = &im->boards.items[b];
-        for (size_t i = 0; i < board->sensors.count; i++) {
-            const jm__import_sensor *sensor = &board->sensors.items[i];
-            JM_TRY(jm__import_clock_end(&sensor->clock, path, sensor->row.name, err));
-            JM_TRY(check_sensor(sensor, board->row.upstream, path, err));
-        }
-    }
-    return JM_OK;
-}
-
-void jm__import_free_boards(jm__import *im)
-{
-    for (size_t b = 0; b < im->boards.count; b++) {
-        jm__import_board *board = &im->boards.items[b];
-        for (size_t i = 0; i < board->sensors.count; i++)
-            jm__vec_free(&board->sensors.items[i].readings);
-        jm__vec_free(&board->sensors);
-    }
-    jm__vec_free(&im->boards);
 }

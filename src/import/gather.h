@@ -4,7 +4,7 @@
 #define JM_IMPORT_GATHER_H
 
 #include "base/csv.h"
-#include "base/map.h"
+#include "base/text_ids.h"
 #include "base/vec.h"
 #include "format/rows/rows.h"
 #include "import/gather.h"
@@ -12,16 +12,10 @@
 #include <joulemap/import.h>
 #include <joulemap/status.h>
 
-/* Ids from 1 for names of parts and kernels; 0 is "". */
-typedef struct jm__texts {
-    JM_VEC(char *) items;
-    jm__map numbers; /* by text */
-} jm__texts;
-
-/* The id of a text, a new one if necessary. LIMIT beyond a million. */
-jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_error *err);
-const char *jm__texts_at(const jm__texts *t, size_t number);
-void jm__texts_free(jm__texts *t);
+/* The number of a name of a part or kernel, from 1; 0 is "". A new one if necessary; LIMIT beyond a million.
+ */
+jm_status jm__import_number(jm__text_ids *names, const char *text, size_t *number, jm_error *err);
+const char *jm__import_text(const jm__text_ids *names, size_t number);
 
 /* One interval of a part, from consecutive rows of a file. */
 typedef struct jm__occurrence {
@@ -62,7 +56,7 @@ typedef struct jm__import {
     jm_import_options options;
     jm__profile profile;
     JM_VEC(jm__import_board) boards; /* the first is the GPU, with the sensors of its profile */
-    jm__texts parts, kernels;
+    jm__text_ids parts, kernels;
     JM_VEC(size_t) phases; /* [part - 1]: the part that it is a window of; 0 or out of range: none */
     JM_VEC(jm__occurrence) occurrences;
     JM_VEC(jm__import_kernel) rows;
@@ -110,8 +104,7 @@ void jm__import_extend_time(jm__import *im, int64_t start_ns, int64_t end_ns);
 jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int64_t start_ns, int64_t end_ns,
                                  jm_error *err);
 
-/* Makes the part a window of that phase. From then on jm__import_add_to_part adds no intervals to it. */
-jm_status jm__import_put_in_phase(jm__import *im, size_t part, size_t phase, jm_error *err);
+/* The phase that the part is a window of; 0: none. jm__import_add_to_part adds no intervals to a window. */
 size_t jm__import_phase_of(const jm__import *im, size_t part);
 
 /* Adds one interval. */
@@ -121,10 +114,5 @@ jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error 
 
 /* The index of the stream with this number, which is added if it is new. */
 jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index, jm_error *err);
-
-/* Checks that need all readings of a file. */
-jm_status jm__import_check_readings(const jm__import *im, const char *path, jm_error *err);
-
-void jm__import_free_boards(jm__import *im);
 
 #endif

@@ -15,9 +15,15 @@
 
 static void import_free(jm__import *im)
 {
-    jm__import_free_boards(im);
-    jm__texts_free(&im->parts);
-    jm__texts_free(&im->kernels);
+    for (size_t b = 0; b < im->boards.count; b++) {
+        jm__import_board *board = &im->boards.items[b];
+        for (size_t i = 0; i < board->sensors.count; i++)
+            jm__vec_free(&board->sensors.items[i].readings);
+        jm__vec_free(&board->sensors);
+    }
+    jm__vec_free(&im->boards);
+    jm__text_ids_free(&im->parts);
+    jm__text_ids_free(&im->kernels);
     jm__vec_free(&im->phases);
     jm__vec_free(&im->occurrences);
     jm__vec_free(&im->rows);
@@ -50,6 +56,39 @@ static jm_status begin_gpu(jm__import *im, jm_error *err)
     return JM_OK;
 }
 
+/* Rejects a sensor with two values at one time. A few are accepted, since stamps may be rounded to
+ * seconds. */
+static jm_status check_sensor(const jm__import_sensor *sensor, bool meter, const char *path, jm_error *err)
+{
+    static const double same_most_share = 0.01;
+    const jm_reading *r = sensor->readings.items;
+    size_t same = 0, first = 0;
+    for (size_t i = 1; i < sensor->readings.count; i++)
+        if (r[i].t_ns == r[i - 1].t_ns && r[i].value != r[i - 1].value && same++ == 0) first = i;
+    if ((double)same <= same_most_share * (double)sensor->readings.count) return JM_OK;
+    jm__fail(err, JM_BAD_DATA, 0, NULL,
+             "%s: %s is %g and %g at one time, %.9f s, and at %zu times all in all: two %s in one log?", path,
+             sensor->row.name, r[first - 1].value, r[first].value, (double)r[first].t_ns * 1e-9, same,
+             meter ? "meters" : "GPUs");
+    return jm__hint(err, JM_BAD_DATA, "%s; if it is one, give stamps with more digits",
+                    meter ? "a column named meter separates them"
+                          : "give each a file of its own (nvidia-smi's column index separates them)");
+}
+
+/* Checks that need all readings of a file. */
+static jm_status check_readings(const jm__import *im, const char *path, jm_error *err)
+{
+    for (size_t b = 0; b < im->boards.count; b++) {
+        const jm__import_board *board = &im->boards.items[b];
+        for (size_t i = 0; i < board->sensors.count; i++) {
+            const jm__import_sensor *sensor = &board->sensors.items[i];
+            JM_TRY(jm__import_clock_end(&sensor->clock, path, sensor->row.name, err));
+            JM_TRY(check_sensor(sensor, board->row.upstream, path, err));
+        }
+    }
+    return JM_OK;
+}
+
 static jm_status read_files(jm__import *im, jm_error *err)
 {
     for (size_t i = 0; i < JM_IMPORT_COUNT; i++) {
@@ -59,7 +98,7 @@ static jm_status read_files(jm__import *im, jm_error *err)
         jm_status status = sources[i](im, csv, err);
         jm__csv_close(csv);
         JM_TRY(status);
-        JM_TRY(jm__import_check_readings(im, im->options.files[i], err));
+        JM_TRY(check_readings(im, im->options.files[i], err));
     }
     return JM_OK;
 }
@@ -144,8 +183,9 @@ static void write_meta(jm__writer *writer, const jm__import *im)
     jm__writer_meta(writer, "end_ns", number);
 }
 
-static jm_status write_readings(jm__writer *writer, jm__import_board *board, jm_error *err)
+static jm_status write_board(jm__writer *writer, jm__import_board *board, jm_error *err)
 {
+    JM_TRY(jm__writer_board(writer, &board->row, err));
     for (size_t i = 0; i < board->sensors.count; i++) {
         jm__import_sensor *sensor = &board->sensors.items[i];
         jm_reading *readings = sensor->readings.items;
@@ -159,13 +199,6 @@ static jm_status write_readings(jm__writer *writer, jm__import_board *board, jm_
             readings[r].sensor_id = sensor->row.id;
         jm__writer_readings(writer, readings, count);
     }
-    return JM_OK;
-}
-
-static jm_status write_boards(jm__writer *writer, jm__import *im, jm_error *err)
-{
-    for (size_t i = 0; i < im->boards.count; i++)
-        JM_TRY(jm__writer_board(writer, &im->boards.items[i].row, err));
     return JM_OK;
 }
 
@@ -183,7 +216,7 @@ static jm_status write_spans(jm__writer *writer, jm__import *im, jm_error *err)
             .parent_id = phase == 0 ? 0 : span_of(im, phase, o->start_ns),
             .kind = phase == 0 ? JM_SPAN_PHASE : JM_SPAN_WINDOW,
         };
-        span.name_id = jm__writer_name(writer, jm__texts_at(&im->parts, o->part));
+        span.name_id = jm__writer_name(writer, jm__import_text(&im->parts, o->part));
         if (span.name_id < 0) return jm__no_memory(err, "jm_recording_import");
         jm__writer_span_begin(writer, &span);
         jm__writer_span_end(writer, &(jm__span_end){.span_id = span.id, .end_ns = o->end_ns});
@@ -252,10 +285,9 @@ static jm_status write_all(jm__writer *writer, jm__import *im, int64_t *class_id
                            .end_ns = im->last_ns,
                            .command = "joulemap import"};
     write_meta(writer, im);
-    JM_TRY(write_boards(writer, im, err));
     jm__writer_process(writer, &process);
     for (size_t i = 0; i < im->boards.count; i++)
-        JM_TRY(write_readings(writer, &im->boards.items[i], err));
+        JM_TRY(write_board(writer, &im->boards.items[i], err));
     JM_TRY(write_spans(writer, im, err));
     JM_TRY(write_classes(writer, im, class_ids, err));
     JM_TRY(write_streams(writer, im, &im->boards.items[0].row, err));

@@ -4,13 +4,11 @@
 
 jm_status jm__import_kernels(jm__import *im, jm__csv *csv, jm_error *err)
 {
-    size_t start, duration, kernel, stream, part = 0, open = SIZE_MAX;
+    size_t start, duration, kernel, stream, part = jm__csv_find(csv, "part"), open = SIZE_MAX;
     JM_TRY(jm__csv_column(csv, "t_start_s", &start, err));
     JM_TRY(jm__csv_column(csv, "duration_us", &duration, err));
     JM_TRY(jm__csv_column(csv, "kernel", &kernel, err));
     JM_TRY(jm__csv_column(csv, "stream", &stream, err));
-    bool has_part = jm__csv_has(csv, "part");
-    if (has_part) JM_TRY(jm__csv_column(csv, "part", &part, err));
     for (;;) {
         bool more;
         int64_t duration_ns, number;
@@ -25,8 +23,8 @@ jm_status jm__import_kernels(jm__import *im, jm__csv *csv, jm_error *err)
         JM_TRY(jm__csv_integer(csv, stream, &number, err));
         if (number < 0 || number > UINT32_MAX) return jm__csv_bad(csv, stream, err, "no stream number");
         JM_TRY(jm__import_stream_find(im, (uint32_t)number, &row.stream, err));
-        JM_TRY(jm__texts_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
-        if (has_part) JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
+        JM_TRY(jm__import_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
+        JM_TRY(jm__import_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
         JM_TRY(jm__import_add_to_part(im, &open, row.part, row.start_ns, row.end_ns, err));
         JM_TRY(jm__import_add_kernel(im, row, err));
     }

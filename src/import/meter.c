@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "import/gather.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,23 +54,14 @@ static jm_status find_period(jm__import_sensor *sensor, jm_error *err)
     return JM_OK;
 }
 
-/* A meter often runs longer than the program, so it determines the time of the recording only if nothing else
- * does. */
-static jm_status end_meter(jm__import *im, jm__import_sensor *sensor, bool alone, jm_error *err)
-{
-    for (size_t i = 0; alone && i < sensor->readings.count; i++)
-        jm__import_extend_time(im, sensor->readings.items[i].t_ns, sensor->readings.items[i].t_ns);
-    return find_period(sensor, err);
-}
-
 jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
 {
+    /* A meter often runs longer than the program, so it determines the time of the recording only if nothing
+     * else does. */
     bool alone = im->last_ns < im->first_ns;
     static const char *const names[] = {"t_s", "power_w"};
-    size_t column[2], name = 0, first = im->boards.count;
+    size_t column[2], name = jm__csv_find(csv, "meter"), first = im->boards.count;
     JM_TRY(jm__import_columns(csv, names, 2, column, err));
-    bool has_name = jm__csv_has(csv, "meter");
-    if (has_name) JM_TRY(jm__csv_column(csv, "meter", &name, err));
     for (;;) {
         bool more;
         double power_w;
@@ -80,13 +70,17 @@ jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
         if (!more) break;
         if (jm__csv_missing(csv, column[1])) continue; /* a gap */
         JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
-        const char *text = has_name ? jm__csv_text(csv, name) : "";
+        const char *text = jm__csv_text(csv, name);
         if (strlen(text) >= JM_BOARD_TEXT)
             return jm__csv_bad(csv, name, err, "a meter's name has at most %d bytes", JM_BOARD_TEXT - 1);
         JM_TRY(find_meter(im, first, text[0] != '\0' ? text : "meter", &at.board, err));
         JM_TRY(jm__import_add_reading(im, csv, &at, power_w, err));
     }
-    for (size_t b = first; b < im->boards.count; b++)
-        JM_TRY(end_meter(im, &im->boards.items[b].sensors.items[0], alone, err));
+    for (size_t b = first; b < im->boards.count; b++) {
+        jm__import_sensor *sensor = &im->boards.items[b].sensors.items[0];
+        for (size_t i = 0; alone && i < sensor->readings.count; i++)
+            jm__import_extend_time(im, sensor->readings.items[i].t_ns, sensor->readings.items[i].t_ns);
+        JM_TRY(find_period(sensor, err));
+    }
     return JM_OK;
 }

@@ -2,9 +2,8 @@
 #include "import/counters.h"
 
 #include "base/demangle.h"
-#include "base/map.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text_ids.h"
 #include "import/ncu/sheet.h"
 #include "record/counters/chip.h"
 
@@ -22,9 +21,15 @@ enum {
 
 /* Kernels of the file with one key. */
 typedef struct group {
-    size_t first, count; /* in `order` */
-    size_t next;         /* which of them the next launch in the recording gets */
+    JM_VEC(size_t) kernels;
+    size_t next; /* which of them the next launch in the recording gets */
 } group;
+
+/* What the windows of a class of the recording cover. */
+typedef struct coverage {
+    group *matched; /* NULL: the class is not in the file */
+    int64_t ns, windows;
+} coverage;
 
 typedef struct importing {
     jm__writer *writer;
@@ -39,19 +44,12 @@ typedef struct importing {
     size_t metric_count;
     const jm__ncu_word *metrics[JM_COUNTER_METRICS_MAX];
     const char *metric_names[JM_COUNTER_METRICS_MAX], *metric_units[JM_COUNTER_METRICS_MAX];
-    double *amounts; /* [kernels * metrics]: events, or percent times seconds */
-    jm__map keys;    /* keys of kernels of the file -> group */
-    jm__text_store texts;
-    group *groups; /* [kernels] */
-    size_t group_count;
-    size_t *order;        /* [kernels]: grouped, in file order within a group */
-    size_t *group_of;     /* [classes]: the group; SIZE_MAX: none */
-    int64_t *class_ns;    /* [classes]: time covered */
-    int64_t *class_count; /* [classes]: windows */
-    bool *stream_is_ours; /* [streams] */
+    double *amounts;   /* [kernels * metrics]: events, or percent times seconds */
+    jm__text_ids keys; /* of kernels of the file: their group */
+    group *groups;     /* [keys] */
+    coverage *classes; /* [classes] */
     jm__sample_blocks blocks;
     int64_t last_ns;
-    size_t matched; /* classes */
 } importing;
 
 /* ---- names and shapes */
@@ -175,90 +173,54 @@ static jm_status read_file(importing *all, jm_error *err)
     return check_metrics(all, err);
 }
 
-/* The group of a kernel of the file. */
-static jm_status find_group(importing *all, size_t kernel, size_t *which, jm_error *err)
+/* Adds a kernel of the file to its group. */
+static jm_status add_to_group(importing *all, size_t kernel, jm_error *err)
 {
     char key[KEY_TEXT];
     uint32_t grid[3], block[3];
     const jm__ncu_kernel *k = &all->ncu.kernels[kernel];
-    *which = SIZE_MAX;
     if (!read_shape(k->grid, grid) || !read_shape(k->block, block))
         return JM_OK; /* this page has no shapes */
     make_key(key, k->name, grid, block);
-    const char *text = key;
-    jm__map_value *match = jm__map_find(&all->keys, &text);
-    *which = match != NULL ? (size_t)match->id : all->group_count;
-    if (match != NULL) return JM_OK;
-    text = jm__text_store_add(&all->texts, key, strlen(key));
-    bool put =
-        text != NULL && jm__map_put(&all->keys, &text, (jm__map_value){.id = (int64_t)all->group_count});
-    all->group_count++;
-    return put ? JM_OK : jm__no_memory(err, "jm__import_ncu");
+    int64_t id = jm__text_ids_add(&all->keys, key);
+    bool added = id >= 0 && jm__vec_push(&all->groups[id].kernels, kernel);
+    return added ? JM_OK : jm__no_memory(err, "jm__import_ncu");
 }
 
 static jm_status group_file(importing *all, jm_error *err)
 {
-    size_t n = all->ncu.count, at = 0;
-    size_t *group_ids = calloc(n, sizeof *group_ids);
-    all->groups = calloc(n, sizeof *all->groups);
-    all->order = calloc(n, sizeof *all->order);
-    jm_status status = group_ids != NULL && all->groups != NULL && all->order != NULL
-                           ? JM_OK
-                           : jm__no_memory(err, "jm__import_ncu");
-    for (size_t k = 0; status == JM_OK && k < n; k++) {
-        status = find_group(all, k, &group_ids[k], err);
-        if (status == JM_OK && group_ids[k] != SIZE_MAX) all->groups[group_ids[k]].count++;
-    }
-    for (size_t g = 0; status == JM_OK && g < all->group_count; g++) {
-        all->groups[g].first = at;
-        at += all->groups[g].count;
-    }
-    for (size_t k = 0; status == JM_OK && k < n; k++)
-        if (group_ids[k] != SIZE_MAX)
-            all->order[all->groups[group_ids[k]].first + all->groups[group_ids[k]].next++] = k;
-    for (size_t g = 0; status == JM_OK && g < all->group_count; g++)
-        all->groups[g].next = 0;
-    free(group_ids);
-    return status;
+    all->groups = calloc(all->ncu.count, sizeof *all->groups);
+    if (all->groups == NULL) return jm__no_memory(err, "jm__import_ncu");
+    for (size_t k = 0; k < all->ncu.count; k++)
+        JM_TRY(add_to_group(all, k, err));
+    return JM_OK;
 }
 
 /* ---- the recording */
 
-static jm_status match_class(importing *all, const jm__kernel_class *class, jm_error *err)
+static jm_status match_class(importing *all, const jm__kernel_class *class, coverage *to, jm_error *err)
 {
     char key[KEY_TEXT], *plain;
     const char *name = jm__dataset_text(all->data, class->name_id);
     if (!jm__demangle(&plain, name)) return jm__no_memory(err, "jm__import_ncu");
     make_key(key, plain != NULL ? plain : name, class->grid, class->block);
     free(plain);
-    const char *text = key;
-    const jm__map_value *match = jm__map_find(&all->keys, &text);
-    if (match == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
-    all->group_of[class->id] = (size_t)match->id;
-    all->matched++;
+    int64_t id = class->work == JM_WORK_KERNEL ? jm__text_ids_find(&all->keys, key) : -1;
+    if (id >= 0) to->matched = &all->groups[id];
     return JM_OK;
 }
 
 static jm_status match_classes(importing *all, jm_error *err)
 {
-    size_t n = all->data->class_count + 1, kernels = 0;
-    all->group_of = calloc(n, sizeof *all->group_of);
-    all->class_ns = calloc(n, sizeof *all->class_ns);
-    all->class_count = calloc(n, sizeof *all->class_count);
-    all->stream_is_ours = calloc(all->data->stream_count + 1, sizeof *all->stream_is_ours);
-    if (all->group_of == NULL || all->class_ns == NULL || all->class_count == NULL ||
-        all->stream_is_ours == NULL)
-        return jm__no_memory(err, "jm__import_ncu");
-    for (size_t c = 0; c < n; c++)
-        all->group_of[c] = SIZE_MAX;
-    for (size_t s = 0; s < all->data->stream_count; s++)
-        if ((size_t)all->data->streams[s].id <= all->data->stream_count)
-            all->stream_is_ours[all->data->streams[s].id] = all->data->streams[s].board_id == all->board_id;
+    size_t kernels = 0, matched = 0;
+    all->classes = calloc(all->data->class_count + 1, sizeof *all->classes);
+    if (all->classes == NULL) return jm__no_memory(err, "jm__import_ncu");
     for (size_t c = 0; c < all->data->class_count; c++) {
+        JM_TRY(match_class(all, &all->data->classes[c], &all->classes[c], err));
         kernels += all->data->classes[c].work == JM_WORK_KERNEL;
-        if ((size_t)all->data->classes[c].id < n) JM_TRY(match_class(all, &all->data->classes[c], err));
+        matched += all->classes[c].matched != NULL;
     }
-    if (all->matched > 0) return JM_OK;
+    if (matched > 0) return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL, "none of the recording's %zu kinds of kernels is in %s", kernels,
              all->path);
     return jm__hint(
@@ -285,23 +247,17 @@ static void fill_window(const importing *all, jm__counter_sample *sample, const 
 static jm_status take_kernel(void *taker, const jm__kernel_run *run, jm_error *err)
 {
     importing *all = taker;
-    size_t class_id = (size_t)run->class_id;
-    if (run->class_id < 1 || class_id > all->data->class_count || all->group_of[class_id] == SIZE_MAX)
-        return JM_OK;
-    if (run->stream_id < 1 || (size_t)run->stream_id > all->data->stream_count ||
-        !all->stream_is_ours[run->stream_id])
-        return JM_OK;
-    group *matched = &all->groups[all->group_of[class_id]];
-    size_t kernel =
-        all->order[matched->first +
-                   matched->next++ % matched->count]; /* skipped launches advance the order, too */
-    bool enough = all->class_ns[class_id] >= CLASS_ENOUGH_NS || all->class_count[class_id] >= CLASS_WINDOWS;
-    if (enough && all->class_count[class_id] >= (int64_t)matched->count) return JM_OK;
+    coverage *class = &all->classes[run->class_id - 1];
+    group *matched = class->matched;
+    if (matched == NULL || all->data->streams[run->stream_id - 1].board_id != all->board_id) return JM_OK;
+    size_t number = matched->next++ % matched->kernels.count; /* skipped launches advance the order, too */
+    bool enough = class->ns >= CLASS_ENOUGH_NS || class->windows >= CLASS_WINDOWS;
+    if (enough && class->windows >= (int64_t)matched->kernels.count) return JM_OK;
     if (run->start_ns < all->last_ns || run->end_ns <= run->start_ns || run->calls != 1) return JM_OK;
-    fill_window(all, jm__sample_blocks_next(&all->blocks), run, kernel);
+    fill_window(all, jm__sample_blocks_next(&all->blocks), run, matched->kernels.items[number]);
     all->last_ns = run->end_ns;
-    all->class_ns[class_id] += run->end_ns - run->start_ns;
-    all->class_count[class_id]++;
+    class->ns += run->end_ns - run->start_ns;
+    class->windows++;
     return jm__sample_blocks_add(&all->blocks, err);
 }
 
@@ -323,24 +279,17 @@ jm_status jm__import_ncu(jm__writer *writer, const jm__dataset *data, int64_t bo
 {
     importing *all = calloc(1, sizeof *all);
     if (all == NULL) return jm__no_memory(err, "jm__import_ncu");
-    *all = (importing){.writer = writer,
-                       .data = data,
-                       .board_id = board_id,
-                       .path = path,
-                       .keys = JM_MAP_OF_TEXTS,
-                       .last_ns = INT64_MIN};
+    *all =
+        (importing){.writer = writer, .data = data, .board_id = board_id, .path = path, .last_ns = INT64_MIN};
     jm_status status = import(all, err);
     jm__ncu_sheet_free(&all->sheet);
     jm__ncu_free(&all->ncu);
-    jm__map_free(&all->keys);
-    jm__text_store_free(&all->texts);
+    for (size_t g = 0; g < all->keys.items.count; g++)
+        jm__vec_free(&all->groups[g].kernels);
+    jm__text_ids_free(&all->keys);
     free(all->amounts);
     free(all->groups);
-    free(all->order);
-    free(all->group_of);
-    free(all->class_ns);
-    free(all->class_count);
-    free(all->stream_is_ours);
+    free(all->classes);
     jm__sample_blocks_free(&all->blocks);
     free(all);
     return status;

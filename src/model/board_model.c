@@ -2,12 +2,12 @@
 #include "model/board_model.h"
 
 #include "base/embedded.h"
+#include "base/json_value.h"
 #include "base/plain.h"
 #include "base/status.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,24 +127,21 @@ static bool report_bad_key(reading *r, const char *key)
     return false;
 }
 
-static bool read_number(reading *r, const json_t *object, const char *key, double least, double *out)
+static bool read_number(reading *r, const json_t *object, const char *key, double least, double most,
+                        double *out)
 {
     const json_t *value = json_object_get(object, key);
     if (!json_is_number(value)) return report_bad_key(r, key);
     *out = json_number_value(value);
-    return (*out >= least && *out <= number_max) || report_bad_key(r, key);
+    return (*out >= least && *out <= most) || report_bad_key(r, key);
 }
 
-static bool read_number_or_none(reading *r, const json_t *object, const char *key, double least, double *out)
+static bool read_number_or_none(reading *r, const json_t *object, const char *key, double least, double most,
+                                double *out)
 {
     *out = NAN;
     const json_t *value = json_object_get(object, key);
-    return value == NULL || json_is_null(value) || read_number(r, object, key, least, out);
-}
-
-static bool read_power(reading *r, const json_t *object, const char *key, double least, double *out)
-{
-    return read_number(r, object, key, least, out) && (*out <= power_max_w || report_bad_key(r, key));
+    return value == NULL || json_is_null(value) || read_number(r, object, key, least, most, out);
 }
 
 /* "" if it is missing and not required. */
@@ -158,17 +155,17 @@ static bool read_text(reading *r, const json_t *object, const char *key, bool re
     return *out != NULL;
 }
 
-static bool read_feature(reading *r, const json_t *from, jm__feature *to)
+static bool read_features(reading *r, const json_t *list, jm__board_model *model)
 {
-    return read_text(r, from, "metric", true, &to->metric) &&
-           read_number(r, from, "reference", reference_min, &to->reference) &&
-           read_number(r, from, "weight_w", 0, &to->weight_w) && read_number(r, from, "most", 0, &to->most);
-}
-
-static bool read_features(reading *r, const json_t *from, jm__board_model *model)
-{
-    for (size_t i = 0; i < model->count; i++)
-        if (!read_feature(r, json_array_get(from, i), &model->features[i])) return false;
+    for (size_t i = 0; i < model->count; i++) {
+        const json_t *from = json_array_get(list, i);
+        jm__feature *to = &model->features[i];
+        if (!read_text(r, from, "metric", true, &to->metric) ||
+            !read_number(r, from, "reference", reference_min, number_max, &to->reference) ||
+            !read_number(r, from, "weight_w", 0, number_max, &to->weight_w) ||
+            !read_number(r, from, "most", 0, number_max, &to->most))
+            return false;
+    }
     return true;
 }
 
@@ -201,11 +198,6 @@ static bool check_covariance(reading *r, const jm__board_model *model)
     return valid || report_bad_key(r, "covariance");
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* The matrix must be symmetric. */
 static bool read_covariance(reading *r, const json_t *rows, jm__board_model *model)
 {
@@ -233,9 +225,10 @@ static bool read_kernel(reading *r, const json_t *from, jm__model_kernel *to)
     to->left_out = json_is_true(left_out);
     return (left_out == NULL || json_is_boolean(left_out) || report_bad_key(r, "left_out")) &&
            read_text(r, from, "name", true, &to->name) && read_text(r, from, "family", false, &to->family) &&
-           read_text(r, from, "data", false, &to->data) && read_number(r, from, "seconds", 0, &to->seconds) &&
-           read_number(r, from, "power_w", 0, &to->power_w) &&
-           read_number(r, from, "predicted_w", 0, &to->predicted_w);
+           read_text(r, from, "data", false, &to->data) &&
+           read_number(r, from, "seconds", 0, number_max, &to->seconds) &&
+           read_number(r, from, "power_w", 0, number_max, &to->power_w) &&
+           read_number(r, from, "predicted_w", 0, number_max, &to->predicted_w);
 }
 
 static bool read_kernels(reading *r, const json_t *from, jm__board_model *model)
@@ -261,9 +254,9 @@ static bool read_state(reading *r, const json_t *from, jm__model_idle *idle)
     while (gap != NULL && s < JM_IDLE_STATES && strcmp(gap, gap_texts[s]) != 0)
         s++;
     if (gap == NULL || s == JM_IDLE_STATES || idle[s].u_w > 0) return report_bad_key(r, "gap");
-    return read_power(r, from, "power_w", 0, &idle[s].power_w) &&
-           read_power(r, from, "u_w", power_min_u_w, &idle[s].u_w) &&
-           read_number(r, from, "seconds", 0, &idle[s].seconds);
+    return read_number(r, from, "power_w", 0, power_max_w, &idle[s].power_w) &&
+           read_number(r, from, "u_w", power_min_u_w, power_max_w, &idle[s].u_w) &&
+           read_number(r, from, "seconds", 0, number_max, &idle[s].seconds);
 }
 
 /* Older files have no idle states. */
@@ -276,21 +269,15 @@ static bool read_idle(reading *r, const json_t *from, jm__model_idle *idle)
     return true;
 }
 
-static bool read_time(reading *r, const json_t *object, const char *key, double least_ns, double *out)
-{
-    return read_number_or_none(r, object, key, least_ns, out) &&
-           (!(*out > response_max_ns) || report_bad_key(r, key));
-}
-
 static bool read_response(reading *r, const json_t *from, jm__model_response *response)
 {
     const json_t *sensor = json_object_get(from, "sensor");
     if (sensor != NULL && !json_is_string(sensor)) return report_bad_key(r, "sensor");
     if (sensor != NULL) snprintf(response->sensor, sizeof response->sensor, "%s", json_string_value(sensor));
-    return read_time(r, from, "lag_ns", -response_max_ns, &response->lag_ns) &&
-           read_time(r, from, "lag_u_ns", 0, &response->lag_u_ns) &&
-           read_time(r, from, "width_ns", 0, &response->width_ns) &&
-           read_time(r, from, "width_u_ns", 0, &response->width_u_ns);
+    return read_number_or_none(r, from, "lag_ns", -response_max_ns, response_max_ns, &response->lag_ns) &&
+           read_number_or_none(r, from, "lag_u_ns", 0, response_max_ns, &response->lag_u_ns) &&
+           read_number_or_none(r, from, "width_ns", 0, response_max_ns, &response->width_ns) &&
+           read_number_or_none(r, from, "width_u_ns", 0, response_max_ns, &response->width_u_ns);
 }
 
 static bool read_all(reading *r, const json_t *root, jm__board_model *model)
@@ -301,7 +288,7 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
     const json_t *sampler = json_object_get(root, "sampler");
     double version;
     if (format == NULL || strcmp(format, FORMAT) != 0) return report_bad_file(r, "its \"format\" is another");
-    if (!read_number(r, root, "version", 1, &version)) return false;
+    if (!read_number(r, root, "version", 1, number_max, &version)) return false;
     if (version > VERSION) return report_bad_file(r, "a newer joulemap wrote it");
     size_t count = json_array_size(features);
     if (!json_is_array(features) || count > JM_MODEL_FEATURES_MAX) return report_bad_key(r, "features");
@@ -314,22 +301,19 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
            read_text(r, root, "uuid", false, &model->uuid) &&
            read_text(r, root, "driver", false, &model->driver) &&
            read_text(r, root, "date", false, &model->date) && read_features(r, features, model) &&
-           read_number(r, root, "constant_w", 0, &model->constant_w) &&
+           read_number(r, root, "constant_w", 0, number_max, &model->constant_w) &&
            read_covariance(r, json_object_get(root, "covariance"), model) &&
-           read_number_or_none(r, clock, "reference_mhz", clock_min_mhz, &model->clock_mhz) &&
-           read_number(r, clock, "exponent", 0, &model->clock_exponent) &&
-           (model->clock_exponent <= exponent_max || report_bad_key(r, "exponent")) &&
-           read_number(r, clock, "slots", 0, &model->slots) &&
-           read_number(r, errors, "kernel", 0, &model->relative_u) &&
-           read_number(r, errors, "family", 0, &model->family_u) &&
-           read_number(r, errors, "gain", 0, &model->gain_u) &&
-           read_number(r, errors, "residual_w", 0, &model->residual_w) &&
+           read_number_or_none(r, clock, "reference_mhz", clock_min_mhz, number_max, &model->clock_mhz) &&
+           read_number(r, clock, "exponent", 0, exponent_max, &model->clock_exponent) &&
+           read_number(r, clock, "slots", 0, number_max, &model->slots) &&
+           read_number(r, errors, "kernel", 0, number_max, &model->relative_u) &&
+           read_number(r, errors, "family", 0, number_max, &model->family_u) &&
+           read_number(r, errors, "gain", 0, number_max, &model->gain_u) &&
+           read_number(r, errors, "residual_w", 0, number_max, &model->residual_w) &&
            read_idle(r, json_object_get(root, "idle"), model->idle) &&
-           read_number_or_none(r, root, "noise_w", 0, &model->noise_w) &&
-           (!(model->noise_w > power_max_w) || report_bad_key(r, "noise_w")) &&
-           read_number_or_none(r, sampler, "power_w", 0, &model->sampler_w) &&
-           (!(model->sampler_w > power_max_w) || report_bad_key(r, "power_w")) &&
-           read_number_or_none(r, sampler, "u_w", 0, &model->sampler_u_w) &&
+           read_number_or_none(r, root, "noise_w", 0, power_max_w, &model->noise_w) &&
+           read_number_or_none(r, sampler, "power_w", 0, power_max_w, &model->sampler_w) &&
+           read_number_or_none(r, sampler, "u_w", 0, number_max, &model->sampler_u_w) &&
            (isnan(model->sampler_w) == isnan(model->sampler_u_w) || report_bad_key(r, "u_w")) &&
            read_kernels(r, json_object_get(root, "kernels"), model);
 }
@@ -382,11 +366,7 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
 /* Append to an array. NULL if the array is NULL or memory is out; then the array is freed. */
 static json_t *append(json_t *array, json_t *value)
 {
-    if (array == NULL) {
-        json_decref(value);
-        return NULL;
-    }
-    if (json_array_append_new(array, value) == 0) return array;
+    if (json_array_append_new(array, value) == 0) return array; /* it takes the value also on failure */
     json_decref(array);
     return NULL;
 }
@@ -397,8 +377,8 @@ static json_t *features_of(const jm__board_model *model)
     for (size_t i = 0; i < model->count; i++) {
         const jm__feature *f = &model->features[i];
         array = append(array, json_pack("{s:s, s:o, s:o, s:o}", "metric", f->metric, "reference",
-                                        number(f->reference), "weight_w", number(f->weight_w), "most",
-                                        number(f->most)));
+                                        jm__json_real(f->reference), "weight_w", jm__json_real(f->weight_w),
+                                        "most", jm__json_real(f->most)));
     }
     return array;
 }
@@ -410,7 +390,7 @@ static json_t *covariance_of(const jm__board_model *model)
     for (size_t i = 0; i < n; i++) {
         json_t *row = json_array();
         for (size_t j = 0; j < n; j++)
-            row = append(row, number(model->covariance[i * n + j]));
+            row = append(row, jm__json_real(model->covariance[i * n + j]));
         rows = append(rows, row);
     }
     return rows;
@@ -418,9 +398,9 @@ static json_t *covariance_of(const jm__board_model *model)
 
 static json_t *response_of(const jm__model_response *r)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "sensor", r->sensor, "lag_ns", number(r->lag_ns),
-                     "lag_u_ns", number(r->lag_u_ns), "width_ns", number(r->width_ns), "width_u_ns",
-                     number(r->width_u_ns));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "sensor", r->sensor, "lag_ns", jm__json_real(r->lag_ns),
+                     "lag_u_ns", jm__json_real(r->lag_u_ns), "width_ns", jm__json_real(r->width_ns),
+                     "width_u_ns", jm__json_real(r->width_u_ns));
 }
 
 static json_t *idle_of(const jm__board_model *model)
@@ -430,8 +410,8 @@ static json_t *idle_of(const jm__board_model *model)
         const jm__model_idle *idle = &model->idle[s];
         if (idle->u_w > 0)
             array = append(array, json_pack("{s:s, s:o, s:o, s:o}", "gap", gap_texts[s], "power_w",
-                                            number(idle->power_w), "u_w", number(idle->u_w), "seconds",
-                                            number(idle->seconds)));
+                                            jm__json_real(idle->power_w), "u_w", jm__json_real(idle->u_w),
+                                            "seconds", jm__json_real(idle->seconds)));
     }
     return array;
 }
@@ -442,9 +422,9 @@ static json_t *kernels_of(const jm__board_model *model)
     for (size_t i = 0; i < model->kernel_count; i++) {
         const jm__model_kernel *k = &model->kernels[i];
         array = append(array, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "name", k->name, "family",
-                                        k->family, "data", k->data, "seconds", number(k->seconds), "power_w",
-                                        number(k->power_w), "predicted_w", number(k->predicted_w), "left_out",
-                                        (int)k->left_out));
+                                        k->family, "data", k->data, "seconds", jm__json_real(k->seconds),
+                                        "power_w", jm__json_real(k->power_w), "predicted_w",
+                                        jm__json_real(k->predicted_w), "left_out", (int)k->left_out));
     }
     return array;
 }
@@ -456,12 +436,13 @@ static char *text_of(const jm__board_model *model)
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f, s:f}, s:o, s:o, "
         "s:{s:o, s:o}, s:o, s:o}",
         "format", FORMAT, "version", (int)VERSION, "board", model->board, "uuid", model->uuid, "driver",
-        model->driver, "date", model->date, "clock", "reference_mhz", number(model->clock_mhz), "exponent",
-        model->clock_exponent, "slots", model->slots, "features", features_of(model), "constant_w",
-        model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u,
-        "family", model->family_u, "gain", model->gain_u, "residual_w", model->residual_w, "response",
-        response_of(&model->response), "idle", idle_of(model), "sampler", "power_w", number(model->sampler_w),
-        "u_w", number(model->sampler_u_w), "noise_w", number(model->noise_w), "kernels", kernels_of(model));
+        model->driver, "date", model->date, "clock", "reference_mhz", jm__json_real(model->clock_mhz),
+        "exponent", model->clock_exponent, "slots", model->slots, "features", features_of(model),
+        "constant_w", model->constant_w, "covariance", covariance_of(model), "errors", "kernel",
+        model->relative_u, "family", model->family_u, "gain", model->gain_u, "residual_w", model->residual_w,
+        "response", response_of(&model->response), "idle", idle_of(model), "sampler", "power_w",
+        jm__json_real(model->sampler_w), "u_w", jm__json_real(model->sampler_u_w), "noise_w",
+        jm__json_real(model->noise_w), "kernels", kernels_of(model));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
     return text;
@@ -497,11 +478,10 @@ jm_status jm__model_write(const jm__board_model *model, const char *path, jm_err
 /* The files of src/model/shipped, by the profile of a board. */
 extern const jm__embedded jm__shipped_models[];
 
-/* Whether the UUID is safe as a file name. */
-static bool is_plain(const char *uuid)
+/* The length of a UUID that is safe as a file name. */
+static size_t plain_length(const char *uuid)
 {
-    size_t length = strspn(uuid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
-    return length > 0 && uuid[length] == '\0';
+    return strspn(uuid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
 }
 
 /* The path of a board's model; for "" the path of the folder, with a slash at its end. */
@@ -521,7 +501,7 @@ static jm_status path_of(char *path, size_t size, const char *uuid, jm_error *er
 
 jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_error *err)
 {
-    if (!is_plain(board->uuid))
+    if (board->uuid[0] == '\0' || board->uuid[plain_length(board->uuid)] != '\0')
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "%s has no UUID to keep its model by", board->name);
     return path_of(path, size, board->uuid, err);
 }
@@ -562,12 +542,8 @@ jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error 
 /* "UUID.json" */
 static int is_model_file(const struct dirent *entry)
 {
-    static const char end[] = ".json";
-    char uuid[JM_BOARD_TEXT];
-    size_t length = strlen(entry->d_name), most = sizeof uuid + sizeof end - 2;
-    if (length < sizeof end || length > most || strcmp(entry->d_name + length - 5, end) != 0) return 0;
-    snprintf(uuid, sizeof uuid, "%.*s", (int)(length - 5), entry->d_name);
-    return is_plain(uuid);
+    size_t length = plain_length(entry->d_name);
+    return length > 0 && length < JM_BOARD_TEXT && strcmp(entry->d_name + length, ".json") == 0;
 }
 
 jm_status jm__model_each_own(jm_status (*take)(void *taker, const char *uuid, const char *path,

@@ -306,26 +306,13 @@ enum { NAME_COLUMNS = 48, MOST_FACT_BYTES = 400 };
 
 static void add_escaped(jm__strbuf *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '<':
-            jm__strbuf_add(out, "&lt;");
-            break;
-        case '>':
-            jm__strbuf_add(out, "&gt;");
-            break;
-        case '&':
-            jm__strbuf_add(out, "&amp;");
-            break;
-        case '"':
-            jm__strbuf_add(out, "&quot;");
-            break;
-        case '\'':
-            jm__strbuf_add(out, "&#39;");
-            break;
-        default:
-            jm__strbuf_add_bytes(out, text, 1);
-        }
+    static const char special[] = "<>&\"'";
+    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
+    while (*text != '\0') {
+        size_t plain = strcspn(text, special);
+        jm__strbuf_add_bytes(out, text, plain);
+        text += plain;
+        if (*text != '\0') jm__strbuf_add(out, entities[strchr(special, *text++) - special]);
     }
 }
 

@@ -1,4 +1,5 @@
 /* Writes the page: the template that npm built from web/, with the data inserted. */
+#include "base/clock.h"
 #include "base/embedded.h"
 #include "base/json_value.h"
 #include "base/options.h"
@@ -54,19 +55,15 @@ static json_t *board_at(const void *context, size_t i)
                      (int)b->simulated);
 }
 
-static json_t *started(const jm_recording *recording)
-{
-    const char *text = jm_recording_meta(recording, "start_unix_ns");
-    return text != NULL ? json_integer(strtoll(text, NULL, 10) / 1000000000) : json_null();
-}
-
 static json_t *page_machine(const jm_page_run *run)
 {
     const jm_recording *recording = run->recording;
+    const char *start_ns = recording != NULL ? jm_recording_meta(recording, "start_unix_ns") : NULL;
     size_t fact_count = recording != NULL ? sizeof machine_facts / sizeof *machine_facts : 0;
     return json_pack("{so so so}", "facts", jm__json_array(fact_count, machine_fact_at, recording),
-                     "start_unix_s", recording != NULL ? started(recording) : json_null(), "boards",
-                     jm__json_array(jm_report_board_count(run->report), board_at, run->report));
+                     "start_unix_s",
+                     start_ns != NULL ? json_integer(strtoll(start_ns, NULL, 10) / JM_NS_PER_S) : json_null(),
+                     "boards", jm__json_array(jm_report_board_count(run->report), board_at, run->report));
 }
 
 /* ---- The search for a power cap that a recording was made for, from its JSON in the recording. The file is
@@ -77,13 +74,21 @@ static json_t *page_machine(const jm_page_run *run)
 
 enum { CAPS_MAX = JM_CAP_MOST_CAPS, TRIALS_MAX = 512 };
 
-static bool is_figure(const json_t *value)
+/* ---- validation */
+
+/* Without an allocation: json_unpack reports a lack of memory as a value that does not fit. */
+static bool are_numbers(const json_t *object, size_t count, const char *const *keys)
 {
-    return json_is_array(value) && json_array_size(value) == 3 && json_is_number(json_array_get(value, 0)) &&
-           json_is_number(json_array_get(value, 1)) && json_is_number(json_array_get(value, 2));
+    for (size_t i = 0; i < count; i++)
+        if (!json_is_number(json_object_get(object, keys[i]))) return false;
+    return true;
 }
 
-/* ---- validation */
+static bool is_figure(const json_t *value)
+{
+    return json_array_size(value) == 3 && json_is_number(json_array_get(value, 0)) &&
+           json_is_number(json_array_get(value, 1)) && json_is_number(json_array_get(value, 2));
+}
 
 static bool are_all(const json_t *items, size_t most, bool (*is)(const json_t *item))
 {
@@ -101,13 +106,10 @@ static bool is_cap(const json_t *item)
     return json_is_number(json_object_get(item, "cap_w"));
 }
 
-static const char *const trial_numbers[] = {"number", "cap_w", "time_s", "power_w"};
-
 static bool is_trial(const json_t *item)
 {
-    for (size_t i = 0; i < sizeof trial_numbers / sizeof *trial_numbers; i++)
-        if (!json_is_number(json_object_get(item, trial_numbers[i]))) return false;
-    return json_is_string(json_object_get(item, "stage"));
+    static const char *const keys[] = {"number", "cap_w", "time_s", "power_w"};
+    return are_numbers(item, 4, keys) && json_is_string(json_object_get(item, "stage"));
 }
 
 static const json_t *caps_of(const json_t *search)
@@ -117,88 +119,60 @@ static const json_t *caps_of(const json_t *search)
 
 static bool is_search(const json_t *search)
 {
-    return json_is_string(json_object_get(search, "objective")) &&
-           json_is_string(json_object_get(search, "verdict")) &&
-           json_is_number(json_object_get(search, "reference_cap_w")) &&
-           json_is_number(json_object_get(search, "chosen_cap_w")) &&
-           are_all(caps_of(search), CAPS_MAX, is_cap) &&
+    static const char *const keys[] = {"reference_cap_w", "chosen_cap_w"};
+    return are_numbers(search, 2, keys) && json_is_string(json_object_get(search, "objective")) &&
+           json_is_string(json_object_get(search, "verdict")) && are_all(caps_of(search), CAPS_MAX, is_cap) &&
            are_all(json_object_get(search, "trials"), TRIALS_MAX, is_trial);
 }
 
-/* ---- the part that is shown. False, or NULL, if memory is out */
+/* ---- the part that is shown. NULL if memory is out */
 
-static bool copy_member(json_t *to, const char *key, const json_t *from, const char *from_key)
+static json_t *cap_at(const void *caps, size_t i)
 {
-    return json_object_set(to, key, json_object_get(from, from_key)) == 0;
-}
-
-static bool fill_cap(json_t *to, const json_t *item)
-{
-    const json_t *relative = json_object_get(item, "relative");
-    bool whole = copy_member(to, "cap_w", item, "cap_w");
-    for (int o = 0; whole && o < JM_CAP_OBJECTIVE_COUNT; o++) {
+    const json_t *item = json_array_get(caps, i), *relative = json_object_get(item, "relative");
+    json_t *cap = json_pack("{sO}", "cap_w", json_object_get(item, "cap_w"));
+    for (int o = 0; cap != NULL && o < JM_CAP_OBJECTIVE_COUNT; o++) {
         const char *key = jm_cap_objective_text((jm_cap_objective)o);
-        whole = copy_member(to, key, relative, key);
+        if (json_object_set(cap, key, json_object_get(relative, key)) == 0) continue;
+        json_decref(cap);
+        return NULL;
     }
-    return whole;
+    return cap;
 }
 
-static bool fill_trial(json_t *to, const json_t *item)
+static json_t *trial_at(const void *trials, size_t i)
 {
-    bool whole = copy_member(to, "stage", item, "stage");
-    for (size_t i = 0; whole && i < sizeof trial_numbers / sizeof *trial_numbers; i++)
-        whole = copy_member(to, trial_numbers[i], item, trial_numbers[i]);
-    return whole;
-}
-
-static json_t *make_all(const json_t *items, bool (*fill)(json_t *to, const json_t *item))
-{
-    json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < json_array_size(items); i++) {
-        json_t *to = json_object();
-        bool made = to != NULL && fill(to, json_array_get(items, i)) && json_array_append(array, to) == 0;
-        json_decref(to);
-        if (made) continue;
-        json_decref(array);
-        array = NULL;
-    }
-    return array;
+    const json_t *item = json_array_get(trials, i);
+    return json_pack("{sO sO sO sO sO}", "stage", json_object_get(item, "stage"), "number",
+                     json_object_get(item, "number"), "cap_w", json_object_get(item, "cap_w"), "time_s",
+                     json_object_get(item, "time_s"), "power_w", json_object_get(item, "power_w"));
 }
 
 /* The confirmed figure of `what`: [value, low, high]; null: not measured. */
 static json_t *confirmed_figure(const char *what, const json_t *proof)
 {
     char low[16], high[16];
+    const char *const keys[] = {what, low, high};
     snprintf(low, sizeof low, "%s_low", what);
     snprintf(high, sizeof high, "%s_high", what);
-    const json_t *parts[] = {json_object_get(proof, what), json_object_get(proof, low),
-                             json_object_get(proof, high)};
-    if (!json_is_number(parts[0]) || !json_is_number(parts[1]) || !json_is_number(parts[2]))
-        return json_null();
-    return json_pack("[f f f]", json_number_value(parts[0]), json_number_value(parts[1]),
-                     json_number_value(parts[2]));
-}
-
-static bool fill_search(json_t *to, const json_t *search)
-{
-    const json_t *proof = json_object_get(search, "proof");
-    return copy_member(to, "objective", search, "objective") &&
-           copy_member(to, "verdict", search, "verdict") &&
-           copy_member(to, "reference_w", search, "reference_cap_w") &&
-           copy_member(to, "chosen_w", search, "chosen_cap_w") &&
-           json_object_set_new(to, "saving", confirmed_figure("saving", proof)) == 0 &&
-           json_object_set_new(to, "slowdown", confirmed_figure("slowdown", proof)) == 0 &&
-           json_object_set_new(to, "caps", make_all(caps_of(search), fill_cap)) == 0 &&
-           json_object_set_new(to, "trials", make_all(json_object_get(search, "trials"), fill_trial)) == 0;
+    if (!are_numbers(proof, 3, keys)) return json_null();
+    return json_pack("[f f f]", json_number_value(json_object_get(proof, what)),
+                     json_number_value(json_object_get(proof, low)),
+                     json_number_value(json_object_get(proof, high)));
 }
 
 json_t *jm__page_cap_of(const json_t *search)
 {
     if (!is_search(search)) return json_null();
-    json_t *shown = json_object();
-    if (shown == NULL || fill_search(shown, search)) return shown;
-    json_decref(shown);
-    return NULL;
+    const json_t *proof = json_object_get(search, "proof"), *caps = caps_of(search),
+                 *trials = json_object_get(search, "trials");
+    return json_pack("{sO sO sO sO so so so so}", "objective", json_object_get(search, "objective"),
+                     "verdict", json_object_get(search, "verdict"), "reference_w",
+                     json_object_get(search, "reference_cap_w"), "chosen_w",
+                     json_object_get(search, "chosen_cap_w"), "saving", confirmed_figure("saving", proof),
+                     "slowdown", confirmed_figure("slowdown", proof), "caps",
+                     jm__json_array(json_array_size(caps), cap_at, caps), "trials",
+                     jm__json_array(json_array_size(trials), trial_at, trials));
 }
 
 static json_t *page_cap(const jm_recording *recording)
@@ -326,13 +300,6 @@ static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error
     return JM_OK;
 }
 
-static jm_status add_answers(jm__facts *facts, const jm_page_run *run, jm_error *err)
-{
-    JM_TRY(add_largest(facts, "costs most", run->report, err));
-    if (run->kernels != NULL) JM_TRY(add_largest(facts, "kernel", run->kernels, err));
-    return add_waiting(facts, run->report, err);
-}
-
 /* ---- the page's data */
 
 /* A line has about 150 bytes, with long names 700. */
@@ -369,7 +336,9 @@ static json_t *facts(const jm_page_run *run, jm_error *err)
     jm__facts found = {0};
     json_t *json = NULL;
     jm_status status = jm__facts_make(&found, run->report, err);
-    if (status == JM_OK) status = add_answers(&found, run, err);
+    if (status == JM_OK) status = add_largest(&found, "costs most", run->report, err);
+    if (status == JM_OK && run->kernels != NULL) status = add_largest(&found, "kernel", run->kernels, err);
+    if (status == JM_OK) status = add_waiting(&found, run->report, err);
     if (status == JM_OK) json = jm__json_array(found.count, fact_at, &found);
     jm__facts_free(&found);
     return json;
@@ -425,16 +394,12 @@ static json_t *diff_object(const jm_diff *diff, jm_error *err)
 static int add_escaped(const char *bytes, size_t count, void *to)
 {
     jm__strbuf *out = to;
-    for (size_t used = 0; used < count;) {
-        size_t plain = 0;
-        while (used + plain < count && bytes[used + plain] != '<')
-            plain++;
-        jm__strbuf_add_bytes(out, bytes + used, plain);
-        used += plain;
-        if (used == count) break;
+    const char *end = bytes + count, *next;
+    for (; (next = memchr(bytes, '<', (size_t)(end - bytes))) != NULL; bytes = next + 1) {
+        jm__strbuf_add_bytes(out, bytes, (size_t)(next - bytes));
         jm__strbuf_add(out, "\\u003c");
-        used++;
     }
+    jm__strbuf_add_bytes(out, bytes, (size_t)(end - bytes));
     return 0; /* the buffer keeps the failure */
 }
 

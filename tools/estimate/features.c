@@ -169,14 +169,13 @@ void jm__features_free(jm__features *features)
 static jm_status read_power(jm__features *features, const jm__map *rows, const jm__csv *csv, size_t kernel,
                             size_t power, size_t *unknown, jm_error *err)
 {
-    size_t u;
+    size_t u = jm__csv_find(csv, "u_w");
     double power_w, u_w = NAN;
     const char *name = jm__csv_name(csv, kernel);
     JM_TRY(read_optional_number(csv, (long)power, &power_w, err));
     if (isnan(power_w)) return JM_OK; /* an empty field */
     JM_TRY(check_power(csv, (long)power, power_w, err));
-    if (jm__csv_has(csv, "u_w") && jm__csv_column(csv, "u_w", &u, NULL) == JM_OK)
-        JM_TRY(read_optional_number(csv, (long)u, &u_w, err));
+    if (u != JM_CSV_NONE) JM_TRY(read_optional_number(csv, (long)u, &u_w, err));
     const jm__map_value *row = jm__map_find(rows, &name);
     if (row == NULL) {
         (*unknown)++;

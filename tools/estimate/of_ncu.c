@@ -491,8 +491,8 @@ jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *
     jm__estimate_sums_free(&m->sums);
     jm__model_free(&m->choice.model);
     jm__ncu_sheet_free(&m->sheet);
-    estimate->ncu_texts = m->ncu.texts; /* rows refer to these texts */
-    m->ncu.texts = (jm__text_store){0};
+    estimate->ncu_texts = m->ncu.texts.store; /* rows refer to these texts */
+    m->ncu.texts.store = (jm__text_store){0};
     jm__ncu_free(&m->ncu);
     free(m->features);
     free(m);

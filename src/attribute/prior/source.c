@@ -469,14 +469,14 @@ static const struct source {
 };
 
 /* Whether the file's header has all of the comma-separated columns. */
-static bool match_header(reader *r, const char *columns, jm_error *err)
+static bool match_header(reader *r, const char *columns)
 {
     char name[64];
     for (size_t i = 0, length; *columns != '\0'; i++, columns += length + (columns[length] == ',')) {
         length = strcspn(columns, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, columns);
-        if (!jm__csv_has(r->csv, name) || jm__csv_column(r->csv, name, &r->column[i], err) != JM_OK)
-            return false;
+        r->column[i] = jm__csv_find(r->csv, name);
+        if (r->column[i] == JM_CSV_NONE) return false;
     }
     return true;
 }
@@ -513,7 +513,7 @@ jm_status jm__prior_from_file(jm__prior *prior, jm__prior_lines *lines, const ch
     *lines = (jm__prior_lines){0};
     JM_TRY(jm__csv_open(&r.csv, path, err));
     const struct source *s = sources;
-    while (s->add != NULL && !match_header(&r, s->columns, err))
+    while (s->add != NULL && !match_header(&r, s->columns))
         s++;
     jm_status status = s->add == NULL ? unknown_header(path, err) : JM_OK;
     if (status == JM_OK) status = jm__prior_init(prior, s->provenance, scene->columns->count, err);

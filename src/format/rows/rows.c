@@ -1,4 +1,4 @@
-/* Texts and traits of boards, quantities, work, events, sensors and span kinds; coding of counter blocks. */
+/* Texts and traits of boards, events, sensors and span kinds; coding of counter blocks. */
 #include "format/rows/rows.h"
 
 #include "format/rows/sensor_role.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- boards, quantities, responses */
+/* ---- boards */
 
 const jm_board jm__board_blank = {
     .index = -1,
@@ -44,46 +44,7 @@ const char *jm_board_kind_text(jm_board_kind kind)
     return (unsigned)kind < JM_BOARD_KIND_COUNT ? texts[kind] : "unknown";
 }
 
-static const struct {
-    const char *text, *unit;
-} quantities[JM_QUANTITY_COUNT] = {
-#define X(name, text, unit) {text, unit},
-    JM_QUANTITY_MAP(X)
-#undef X
-};
-
-static const char *const responses[JM_RESPONSE_COUNT] = {
-#define X(name, text) text,
-    JM_RESPONSE_MAP(X)
-#undef X
-};
-
-const char *jm_quantity_text(jm_quantity quantity)
-{
-    return (unsigned)quantity < JM_QUANTITY_COUNT ? quantities[quantity].text : "unknown";
-}
-
-const char *jm_quantity_unit(jm_quantity quantity)
-{
-    return (unsigned)quantity < JM_QUANTITY_COUNT ? quantities[quantity].unit : "";
-}
-
-const char *jm_response_text(jm_response response)
-{
-    return (unsigned)response < JM_RESPONSE_COUNT ? responses[response] : "unknown";
-}
-
-/* ---- work and events */
-
-const char *jm__work_text(jm__work work)
-{
-    static const char *const texts[] = {"",
-#define X(name, text) text,
-                                        JM_WORK_MAP(X)
-#undef X
-    };
-    return (unsigned)work < sizeof texts / sizeof *texts ? texts[work] : "";
-}
+/* ---- events */
 
 bool jm__event_has_value(jm_event_kind kind)
 {

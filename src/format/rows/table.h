@@ -88,6 +88,7 @@ typedef struct jm__table {
     const char *name;
     const jm__column *columns;
     size_t column_count;
+    size_t row_size; /* of the struct */
     int since;
 } jm__table;
 

@@ -1,4 +1,5 @@
-/* The columns of every table of a recording, and their SQL. docs/file-format.md describes them. */
+/* The columns of every table of a recording, their words, and their SQL. docs/file-format.md describes them.
+ */
 #include "format/rows/table.h"
 
 #include <math.h>
@@ -74,6 +75,30 @@ static const char *const event_kinds[] = {
     JM_EVENT_MAP(X)
 #undef X
 };
+
+/* `none`: for a number that is none of them. */
+#define TEXT_AT(texts, number, none)                                                                         \
+    ((unsigned)(number) < sizeof(texts) / sizeof *(texts) ? (texts)[number] : (none))
+
+const char *jm_quantity_text(jm_quantity quantity)
+{
+    return TEXT_AT(quantities, quantity, "unknown");
+}
+
+const char *jm_quantity_unit(jm_quantity quantity)
+{
+    return TEXT_AT(units, quantity, "");
+}
+
+const char *jm_response_text(jm_response response)
+{
+    return TEXT_AT(responses, response, "unknown");
+}
+
+const char *jm__work_text(jm__work work)
+{
+    return TEXT_AT(works, work, "");
+}
 
 /* ---- tables */
 
@@ -277,40 +302,25 @@ static const jm__column counter_blocks[] = {
 #undef R
 
 const jm__table jm__tables[JM_TABLE_COUNT] = {
-#define X(constant, name, row, since) {#name, name, sizeof name / sizeof *name, since},
+#define X(constant, name, row, since) {#name, name, sizeof name / sizeof *name, sizeof(row), since},
     JM_TABLE_MAP(X)
 #undef X
 };
 
 /* ---- SQL */
 
-static const char *type_of(const jm__column *column)
-{
-    switch (column->kind) {
-    case JM_COLUMN_ROW_ID:
-        return "INTEGER PRIMARY KEY";
-    case JM_COLUMN_REAL:
-        return "REAL";
-    case JM_COLUMN_CHARS:
-    case JM_COLUMN_TEXT:
-    case JM_COLUMN_WORD:
-    case JM_COLUMN_DERIVED:
-        return "TEXT";
-    case JM_COLUMN_BLOB:
-        return "BLOB";
-    case JM_COLUMN_NUMBER:
-        return ""; /* no affinity: stored as bound */
-    case JM_COLUMN_INT64:
-    case JM_COLUMN_INT32:
-    case JM_COLUMN_UINT32:
-    case JM_COLUMN_BOOL:
-    case JM_COLUMN_AFTER:
-    case JM_COLUMN_BEFORE:
-    case JM_COLUMN_GONE:
-        break;
-    }
-    return "INTEGER";
-}
+/* NULL: INTEGER. A number has no affinity: it is stored as bound. */
+static const char *const sql_types[] = {
+    [JM_COLUMN_ROW_ID] = "INTEGER PRIMARY KEY",
+    [JM_COLUMN_REAL] = "REAL",
+    [JM_COLUMN_CHARS] = "TEXT",
+    [JM_COLUMN_TEXT] = "TEXT",
+    [JM_COLUMN_WORD] = "TEXT",
+    [JM_COLUMN_DERIVED] = "TEXT",
+    [JM_COLUMN_BLOB] = "BLOB",
+    [JM_COLUMN_NUMBER] = "",
+    [JM_COLUMN_GONE] = NULL,
+};
 
 /* The index of the next column of that version, from `at`; column_count if there is none. */
 static size_t next_column(const jm__table *table, int version, size_t at)
@@ -328,7 +338,7 @@ void jm__table_sql_create(jm__strbuf *sql, const jm__table *table, int version)
     for (size_t i = next_column(table, version, 0); i < table->column_count;
          i = next_column(table, version, i + 1)) {
         const jm__column *column = &table->columns[i];
-        const char *type = type_of(column);
+        const char *type = sql_types[column->kind] != NULL ? sql_types[column->kind] : "INTEGER";
         jm__strbuf_format(sql, "%s%s%s%s%s%s", between, column->name, type[0] != '\0' ? " " : "", type,
                           column->required ? " NOT NULL" : "", column->is_key ? " PRIMARY KEY" : "");
         between = ", ";

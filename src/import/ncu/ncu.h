@@ -10,7 +10,7 @@
 #ifndef JM_IMPORT_NCU_NCU_H
 #define JM_IMPORT_NCU_NCU_H
 
-#include "base/strbuf.h"
+#include "base/text_ids.h"
 
 #include <joulemap/status.h>
 #include <stdbool.h>
@@ -52,11 +52,10 @@ typedef struct jm__ncu {
     size_t metric_count;
     jm__ncu_value *values;
     size_t value_count;
-    int64_t other_lines;           /* outside tables */
     int64_t tables;                /* several if several programs wrote into one file */
     bool clocks_free, caches_kept; /* ncu states that it left clocks or caches alone (--clock-control,
                                       --cache-control none); false: not stated */
-    jm__text_store texts;
+    jm__text_ids texts;
 } jm__ncu;
 
 /* Which metrics to keep; name and section as in the file, the base unit. */

@@ -1,6 +1,5 @@
 /* Finds and reads ncu's tables: units, header lines, pages. */
 #include "base/csv.h"
-#include "base/map.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/vec.h"
@@ -39,7 +38,6 @@ typedef enum ncu_form {
     JM_NCU_SUMMARY,
 } ncu_form;
 
-#define JM_NCU_NO_COLUMN ((size_t)-1)
 typedef struct ncu_header {
     ncu_form form;
     bool quoted; /* lines begin with a quote, as ncu writes them; else another program saved the table */
@@ -59,7 +57,6 @@ static const struct {
                                  "program ended before its first one"},
     {"Failed to profile kernel", "ncu could not profile a kernel"},
     {"ERR_NVGPUCTR", "the GPU's counters cannot be read"},
-    {"Cuda driver is not compatible", "this ncu is newer than the driver allows"},
     {"driver is not compatible", "this ncu is newer than the driver allows"},
     {"Another instance of profiler",
      "another profiler (ncu, CUPTI, joulemap's counters) has the GPU's counters"},
@@ -95,22 +92,16 @@ static const word words[] = {
     {"hz", "hz", false},         {"Hz", "hz", false},          {"register", "register", false},
 };
 
-/* 0: not a prefix. */
-static double prefix_of(char letter, const char *letters, const double *factors)
-{
-    const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
-    return at != NULL ? factors[at - letters] : 0;
-}
-
-static double large_prefix(char prefix)
-{
-    return prefix_of(prefix, "kKMGTP", (const double[]){1e3, 1e3, 1e6, 1e9, 1e12, 1e15});
-}
-
-static double small_prefix(char prefix)
-{
-    return prefix_of(prefix, "munp", (const double[]){1e-3, 1e-6, 1e-9, 1e-12});
-}
+static const struct {
+    const char *text;
+    double factor;
+    bool small;
+} prefixes[] = {
+    {"k", 1e3, false},        {"K", 1e3, false},     {"M", 1e6, false},     {"G", 1e9, false},
+    {"T", 1e12, false},       {"P", 1e15, false},    {"Ki", 0x1p10, false}, {"Mi", 0x1p20, false},
+    {"Gi", 0x1p30, false},    {"Ti", 0x1p40, false}, {"m", 1e-3, true},     {"u", 1e-6, true},
+    {"\xc2\xb5", 1e-6, true}, {"n", 1e-9, true},     {"p", 1e-12, true},
+};
 
 static const word *find_word(const char *name)
 {
@@ -124,25 +115,15 @@ static double factor_of_word(const char *name, const char **base)
 {
     const word *known = find_word(name);
     double factor = 1;
-    if (known == NULL && name[0] != '\0') {
-        size_t taken = 1;
-        factor = large_prefix(name[0]);
-        if (factor > 0 && strncmp(name + 1, "iB", 3) == 0) { /* KiB: powers of two */
-            factor = name[0] == 'K' ? 0x1p10 : name[0] == 'M' ? 0x1p20 : name[0] == 'G' ? 0x1p30 : 0x1p40;
-            taken = 2;
-        }
-        known = factor > 0 ? find_word(name + taken) : NULL;
-        if (known == NULL && (factor = small_prefix(name[0])) > 0) {
-            known = find_word(name + 1);
-            if (known != NULL && !known->takes_small) known = NULL;
-        }
-        if (known == NULL && strncmp(name, "\xc2\xb5", 2) == 0) { /* a micro sign */
-            known = find_word(name + 2);
-            factor = 1e-6;
-        }
+    for (size_t i = 0; known == NULL && i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t length = strlen(prefixes[i].text);
+        if (strncmp(name, prefixes[i].text, length) != 0) continue;
+        known = find_word(name + length);
+        if (known != NULL && prefixes[i].small && !known->takes_small) known = NULL;
+        factor = known != NULL ? prefixes[i].factor : 1;
     }
     *base = known != NULL ? known->base : name;
-    return known != NULL ? factor : 1;
+    return factor;
 }
 
 double jm__ncu_unit(const char *unit, char base[JM_NCU_UNIT_TEXT])
@@ -197,7 +178,7 @@ static bool is_row_number(const char *line, const char *id)
 }
 
 /* The offset of a header line within a line; it is not 0 after program output without a line end.
- * JM_NCU_NO_COLUMN: there is no header line. */
+ * JM_CSV_NONE: there is no header line. */
 static size_t ncu_header_at(const char *line, bool *quoted)
 {
     static const char *const quoted_starts[] = {"\"ID\",\"", "\"Process ID\",\"Process Name\""};
@@ -212,13 +193,7 @@ static size_t ncu_header_at(const char *line, bool *quoted)
     *quoted = false;
     for (size_t i = 0; i < 4; i++)
         if (starts_with(line + mark, plain_starts[i]) && is_table(line)) return mark;
-    return JM_NCU_NO_COLUMN;
-}
-
-static size_t find_column(const jm__csv *csv, const char *name)
-{
-    size_t column;
-    return jm__csv_column(csv, name, &column, NULL) == JM_OK ? column : JM_NCU_NO_COLUMN;
+    return JM_CSV_NONE;
 }
 
 /* Is this column of the raw page no metric? */
@@ -250,16 +225,15 @@ static bool ncu_is_fixed(const char *column)
 static jm_status ncu_header_read(ncu_header *header, const jm__csv *csv, bool quoted, jm_error *err)
 {
     header->quoted = quoted;
-#define X(member, name) header->member = find_column(csv, name);
+#define X(member, name) header->member = jm__csv_find(csv, name);
     JM_NCU_COLUMN_MAP(X)
 #undef X
     size_t column;
     JM_TRY(jm__csv_column(csv, "Kernel Name", &column, err));
-    bool a_row_a_metric = header->metric != JM_NCU_NO_COLUMN;
-    header->form = !a_row_a_metric ? JM_NCU_RAW
-                   : header->value == JM_NCU_NO_COLUMN && header->average != JM_NCU_NO_COLUMN
-                       ? JM_NCU_SUMMARY
-                       : JM_NCU_DETAILS;
+    bool a_row_a_metric = header->metric != JM_CSV_NONE;
+    header->form = !a_row_a_metric                                                  ? JM_NCU_RAW
+                   : header->value == JM_CSV_NONE && header->average != JM_CSV_NONE ? JM_NCU_SUMMARY
+                                                                                    : JM_NCU_DETAILS;
     if (header->form == JM_NCU_SUMMARY) header->value = header->average;
     if (!a_row_a_metric) return JM_OK;
     JM_TRY(jm__csv_column(csv, "Metric Unit", &column, err));
@@ -290,9 +264,9 @@ typedef struct reader {
     JM_VEC(jm__ncu_metric) metrics;
     JM_VEC(jm__ncu_value) values;
     JM_VEC(raw_column) columns;
-    size_t table_kernel;       /* first kernel of the current table */
-    jm__map texts, metric_ids; /* interned texts; ids by section, name and unit */
-    char why[256], seen[200];  /* messages of ncu around or instead of a table */
+    size_t table_kernel;      /* first kernel of the current table */
+    jm__text_ids metric_ids;  /* by section, name and unit */
+    char why[256], seen[200]; /* messages of ncu around or instead of a table */
 } reader;
 
 static jm_status too_many(reader *r, jm_error *err, size_t most, const char *what)
@@ -303,15 +277,8 @@ static jm_status too_many(reader *r, jm_error *err, size_t most, const char *wha
 
 static const char *intern(reader *r, const char *text)
 {
-    jm__map_value *known = jm__map_find(&r->texts, &text);
-    if (known != NULL) return known->object;
-    const char *copy = jm__text_store_add(&r->to->texts, text, strlen(text));
-    union {
-        const char *text;
-        void *object;
-    } value = {.text = copy};
-    if (copy == NULL || !jm__map_put(&r->texts, &copy, (jm__map_value){.object = value.object})) return NULL;
-    return copy;
+    int64_t id = jm__text_ids_add(&r->to->texts, text);
+    return id >= 0 ? r->to->texts.items.items[id] : NULL;
 }
 
 /* ---- metrics and their values */
@@ -321,19 +288,13 @@ static jm_status metric_id(reader *r, const char *section, const char *name, con
 {
     char all[512];
     snprintf(all, sizeof all, "%.180s\n%.240s\n%.60s", section, name, unit);
-    const char *key = all;
-    jm__map_value *known = jm__map_find(&r->metric_ids, &key);
-    if (known != NULL) {
-        *id = (uint32_t)known->id;
-        return JM_OK;
-    }
+    int64_t known = jm__text_ids_find(&r->metric_ids, all);
+    *id = known >= 0 ? (uint32_t)known : (uint32_t)r->metrics.count;
+    if (known >= 0) return JM_OK;
     if (r->metrics.count >= JM_NCU_METRICS_MAX) return too_many(r, err, JM_NCU_METRICS_MAX, "metrics");
     jm__ncu_metric metric = {intern(r, section), intern(r, name), intern(r, unit)};
-    key = intern(r, all);
-    *id = (uint32_t)r->metrics.count;
-    bool done = metric.section != NULL && metric.name != NULL && metric.unit != NULL && key != NULL &&
-                jm__map_put(&r->metric_ids, &key, (jm__map_value){.id = *id}) &&
-                jm__vec_push(&r->metrics, metric);
+    bool done = metric.section != NULL && metric.name != NULL && metric.unit != NULL &&
+                jm__text_ids_add(&r->metric_ids, all) >= 0 && jm__vec_push(&r->metrics, metric);
     return done ? JM_OK : jm__no_memory(err, "jm__ncu_read");
 }
 
@@ -364,11 +325,6 @@ static jm_status add_value(reader *r, uint32_t metric, double factor, const char
 
 /* ---- kernels */
 
-static const char *field(reader *r, size_t column)
-{
-    return column == JM_NCU_NO_COLUMN ? "" : jm__csv_text(r->csv, column);
-}
-
 /* An integer, possibly with commas, as in ids of more than three digits. */
 static bool parse_integer(const char *text, int64_t *value)
 {
@@ -387,7 +343,7 @@ static bool parse_integer(const char *text, int64_t *value)
 static jm_status integer_field(reader *r, size_t column, int64_t *value, jm_error *err)
 {
     *value = 0;
-    const char *text = field(r, column);
+    const char *text = jm__csv_text(r->csv, column);
     if (text[0] == '\0' || parse_integer(text, value)) return JM_OK;
     return jm__csv_bad(r->csv, column, err, "\"%.60s\" is not a whole number", text);
 }
@@ -409,24 +365,23 @@ static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
     *kernel = (jm__ncu_kernel){.launches = 1, .line = jm__csv_line(r->csv), .first = r->values.count};
     JM_TRY(integer_field(r, h->id, &kernel->id, err));
     JM_TRY(integer_field(r, h->process_id, &kernel->process_id, err));
-    if (h->launches != JM_NCU_NO_COLUMN) JM_TRY(integer_field(r, h->launches, &kernel->launches, err));
+    if (h->launches != JM_CSV_NONE) JM_TRY(integer_field(r, h->launches, &kernel->launches, err));
     if (kernel->launches < 1)
         return jm__csv_bad(r->csv, h->launches, err, "a kernel cannot have run %" PRId64 " times",
                            kernel->launches);
-    if (h->id == JM_NCU_NO_COLUMN) kernel->id = (int64_t)r->kernels.count;
-    kernel->name = intern(r, field(r, h->kernel));
-    kernel->process = intern(r, field(r, h->process));
-    kernel->host = intern(r, field(r, h->host));
-    kernel->context = intern(r, field(r, h->context));
-    kernel->stream = intern(r, field(r, h->stream));
-    kernel->device = intern(r, field(r, h->device));
-    kernel->block = intern(r, field(r, h->block));
-    kernel->grid = intern(r, field(r, h->grid));
-    read_capability(field(r, h->cc), kernel);
-    bool all = kernel->name != NULL && kernel->process != NULL && kernel->host != NULL &&
-               kernel->context != NULL && kernel->stream != NULL && kernel->device != NULL &&
-               kernel->block != NULL && kernel->grid != NULL;
-    if (!all) return jm__no_memory(err, "jm__ncu_read");
+    if (h->id == JM_CSV_NONE) kernel->id = (int64_t)r->kernels.count;
+    const struct {
+        const char **to;
+        size_t column;
+    } texts[] = {
+        {&kernel->name, h->kernel},     {&kernel->process, h->process}, {&kernel->host, h->host},
+        {&kernel->context, h->context}, {&kernel->stream, h->stream},   {&kernel->device, h->device},
+        {&kernel->block, h->block},     {&kernel->grid, h->grid},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if ((*texts[i].to = intern(r, jm__csv_text(r->csv, texts[i].column))) == NULL)
+            return jm__no_memory(err, "jm__ncu_read");
+    read_capability(jm__csv_text(r->csv, h->cc), kernel);
     if (kernel->name[0] == '\0') return jm__csv_bad(r->csv, h->kernel, err, "a kernel without a name");
     return JM_OK;
 }
@@ -434,7 +389,7 @@ static jm_status read_kernel(reader *r, jm__ncu_kernel *kernel, jm_error *err)
 /* Texts are interned, so equal texts have one pointer. */
 static bool is_same(const reader *r, const jm__ncu_kernel *a, const jm__ncu_kernel *b)
 {
-    if (r->header.id != JM_NCU_NO_COLUMN && a->id != b->id) return false;
+    if (r->header.id != JM_CSV_NONE && a->id != b->id) return false;
     return a->process_id == b->process_id && a->name == b->name && a->host == b->host &&
            a->context == b->context && a->stream == b->stream && a->device == b->device &&
            a->block == b->block && a->grid == b->grid;
@@ -455,10 +410,11 @@ static jm_status details_row(reader *r, jm_error *err)
     bool first = r->kernels.count == r->table_kernel;
     if (first || !is_same(r, &r->kernels.items[r->kernels.count - 1], &kernel))
         JM_TRY(push_kernel(r, &kernel, err));
-    const char *name = field(r, r->header.metric), *section = field(r, r->header.section);
-    const char *text = field(r, r->header.value);
+    const char *name = jm__csv_text(r->csv, r->header.metric),
+               *section = jm__csv_text(r->csv, r->header.section);
+    const char *text = jm__csv_text(r->csv, r->header.value);
     char unit[JM_NCU_UNIT_TEXT];
-    double factor = jm__ncu_unit(field(r, r->header.unit), unit), unwanted;
+    double factor = jm__ncu_unit(jm__csv_text(r->csv, r->header.unit), unit), unwanted;
     jm__number_kind kind;
     if (name[0] == '\0') return JM_OK; /* this row is a rule */
     if (r->filter != NULL && !r->filter(r->context, section, name, unit))
@@ -489,7 +445,8 @@ static jm_status raw_row(reader *r, jm_error *err)
     double unwanted;
     jm__number_kind kind;
     if (!r->has_units) {
-        if (field(r, r->header.id)[0] == '\0' && field(r, r->header.kernel)[0] == '\0')
+        if (jm__csv_text(r->csv, r->header.id)[0] == '\0' &&
+            jm__csv_text(r->csv, r->header.kernel)[0] == '\0')
             return raw_units(r, err);
         return jm__fail(err, JM_BAD_DATA, 0, NULL,
                         "%s, line %" PRId64
@@ -514,7 +471,6 @@ static jm_status raw_row(reader *r, jm_error *err)
 static void note_line(reader *r, const char *line)
 {
     const char *meaning = jm__ncu_explain(line);
-    r->to->other_lines++;
     r->to->clocks_free |= strstr(line, "unmodified GPU clocks") != NULL;
     r->to->caches_kept |= strstr(line, "uncontrolled GPU caches") != NULL;
     if (meaning != NULL && r->why[0] == '\0') snprintf(r->why, sizeof r->why, "%s", meaning);
@@ -553,7 +509,7 @@ static jm_status read_row(reader *r, jm_error *err)
     bool rule = r->header.form == JM_NCU_DETAILS && has > r->header.value &&
                 has < wants; /* older versions write short rows for rules */
     if (has != wants && !rule) {
-        const char *first = field(r, r->header.id == JM_NCU_NO_COLUMN ? 0 : r->header.id);
+        const char *first = jm__csv_text(r->csv, r->header.id == JM_CSV_NONE ? 0 : r->header.id);
         bool names = first[0] != '\0' && !parse_integer(first, &id);
         if (2 * has <= wants &&
             (names || has == r->other_fields)) { /* a table of a rule, or of the program itself */
@@ -576,7 +532,7 @@ static jm_status read_lines(reader *r, jm_error *err)
         JM_TRY(jm__csv_peek(r->csv, &line, err));
         if (line == NULL) return JM_OK;
         size_t before = ncu_header_at(line, &quoted);
-        if (before != JM_NCU_NO_COLUMN) {
+        if (before != JM_CSV_NONE) {
             JM_TRY(begin_table(r, before, quoted, err));
         } else if (may_be_row(r, line)) {
             JM_TRY(read_row(r, err));
@@ -625,14 +581,12 @@ jm_status jm__ncu_read(jm__ncu *ncu, const char *path, jm__ncu_filter filter, co
     r->path = path;
     r->filter = filter;
     r->context = context;
-    r->texts = r->metric_ids = (jm__map)JM_MAP_OF_TEXTS;
     jm_status status = jm__csv_open_text(&r->csv, path, err);
     if (status == JM_OK) status = read_lines(r, err);
     move_results(r, ncu);
     if (status == JM_OK && ncu->count == 0) status = nothing_found(r, err);
     jm__csv_close(r->csv);
-    jm__map_free(&r->texts);
-    jm__map_free(&r->metric_ids);
+    jm__text_ids_free(&r->metric_ids);
     jm__vec_free(&r->columns);
     free(r);
     if (status != JM_OK) jm__ncu_free(ncu);
@@ -644,6 +598,6 @@ void jm__ncu_free(jm__ncu *ncu)
     free(ncu->kernels);
     free(ncu->metrics);
     free(ncu->values);
-    jm__text_store_free(&ncu->texts);
+    jm__text_ids_free(&ncu->texts);
     *ncu = (jm__ncu){0};
 }

@@ -26,6 +26,16 @@ static bool places_read(jm__ncu_places *places, const json_t *list)
     return true;
 }
 
+/* Texts of at most `width` bytes each. */
+static bool texts_read(char *texts, size_t width, size_t most, size_t *count, const json_t *list)
+{
+    *count = json_array_size(list);
+    if (*count > most) return false;
+    for (size_t i = 0; i < *count; i++)
+        if (!jm__json_copy_text(texts + i * width, width, json_array_get(list, i))) return false;
+    return true;
+}
+
 static const char *const part_names[JM_PART_COUNT] = {"", "sm", "l1", "l2", "dram"};
 
 static jm__ncu_unit_part part_of(const char *name)
@@ -37,20 +47,14 @@ static jm__ncu_unit_part part_of(const char *name)
 
 static bool word_read(jm__ncu_word *word, const json_t *entry)
 {
-    const json_t *counters = json_object_get(entry, "counters"),
-                 *percents = json_object_get(entry, "percents");
-    const json_t *pair = json_object_get(entry, "all_of_pair");
-    *word = (jm__ncu_word){.counter_count = json_array_size(counters),
-                           .percent_count = json_array_size(percents)};
-    if (word->counter_count > JM_NAMES_MAX || word->percent_count > JM_NAMES_MAX) return false;
-    for (size_t i = 0; i < word->counter_count; i++)
-        if (!jm__json_copy_text(word->counters[i], sizeof word->counters[i], json_array_get(counters, i)))
-            return false;
-    for (size_t i = 0; i < word->percent_count; i++)
-        if (!jm__json_copy_text(word->percents[i], sizeof word->percents[i], json_array_get(percents, i)))
-            return false;
-    for (size_t i = 0; i < json_array_size(pair) && i < 2; i++)
-        if (!jm__json_copy_text(word->pair[i], sizeof word->pair[i], json_array_get(pair, i))) return false;
+    size_t pair;
+    *word = (jm__ncu_word){0};
+    if (!texts_read(word->counters[0], sizeof word->counters[0], JM_NAMES_MAX, &word->counter_count,
+                    json_object_get(entry, "counters")) ||
+        !texts_read(word->percents[0], sizeof word->percents[0], JM_NAMES_MAX, &word->percent_count,
+                    json_object_get(entry, "percents")) ||
+        !texts_read(word->pair[0], sizeof word->pair[0], 2, &pair, json_object_get(entry, "all_of_pair")))
+        return false;
     word->peak = json_number_value(json_object_get(entry, "peak"));
     word->of_dram = json_object_get(entry, "peak_of") != NULL;
     word->always = json_is_true(json_object_get(entry, "always"));
@@ -222,15 +226,9 @@ static jm_status add_slots(jm__ncu_sheet *sheet, jm_error *err)
         char key[480], room[256];
         const jm__ncu_metric *metric = &sheet->ncu->metrics[i];
         make_key(key, sizeof key, metric->section, plain_name(metric->name, room, sizeof room), metric->unit);
-        const char *text = key;
-        jm__map_value *found = jm__map_find(&sheet->slots, &text);
-        sheet->slot_of[i] = found != NULL ? (size_t)found->id : sheet->count;
-        if (found != NULL) continue;
-        text = jm__text_store_add(&sheet->texts, key, strlen(key));
-        bool added =
-            text != NULL && jm__map_put(&sheet->slots, &text, (jm__map_value){.id = (int64_t)sheet->count});
-        if (!added) return jm__no_memory(err, "jm__ncu_sheet_init");
-        sheet->units[sheet->count++] = metric->unit;
+        int64_t slot = jm__text_ids_add(&sheet->keys, key);
+        if (slot < 0) return jm__no_memory(err, "jm__ncu_sheet_init");
+        sheet->slot_of[i] = (size_t)slot;
     }
     return JM_OK;
 }
@@ -239,62 +237,44 @@ jm_status jm__ncu_sheet_init(jm__ncu_sheet *sheet, const jm__ncu *ncu, jm_error 
 {
     size_t n = ncu->metric_count + 1;
     *sheet = (jm__ncu_sheet){
-        .ncu = ncu,
-        .slots = JM_MAP_OF_TEXTS,
-        .slot_of = calloc(n, sizeof *sheet->slot_of),
-        .units = calloc(n, sizeof *sheet->units),
-        .numbers = calloc(n, sizeof *sheet->numbers),
-        .words = calloc(n, sizeof *sheet->words),
-        .lines = calloc(n, sizeof *sheet->lines),
-    };
-    bool all = sheet->slot_of != NULL && sheet->units != NULL && sheet->numbers != NULL &&
-               sheet->words != NULL && sheet->lines != NULL;
-    jm_status status = all ? add_slots(sheet, err) : jm__no_memory(err, "jm__ncu_sheet_init");
+        .ncu = ncu, .slot_of = calloc(n, sizeof *sheet->slot_of), .values = calloc(n, sizeof *sheet->values)};
+    jm_status status = sheet->slot_of != NULL && sheet->values != NULL
+                           ? add_slots(sheet, err)
+                           : jm__no_memory(err, "jm__ncu_sheet_init");
     if (status != JM_OK) jm__ncu_sheet_free(sheet);
     return status;
 }
 
 void jm__ncu_sheet_free(jm__ncu_sheet *sheet)
 {
-    jm__map_free(&sheet->slots);
-    jm__text_store_free(&sheet->texts);
+    jm__text_ids_free(&sheet->keys);
     free(sheet->slot_of);
-    free(sheet->units);
-    free(sheet->numbers);
-    free(sheet->words);
-    free(sheet->lines);
+    free(sheet->values);
     *sheet = (jm__ncu_sheet){0};
 }
 
 void jm__ncu_sheet_fill(jm__ncu_sheet *sheet, const jm__ncu_kernel *kernel)
 {
-    sheet->kernel = kernel;
-    for (size_t i = 0; i < sheet->count; i++) {
-        sheet->numbers[i] = NAN;
-        sheet->words[i] = NULL;
-        sheet->lines[i] = 0;
-    }
+    for (size_t i = 0; i < sheet->keys.items.count; i++)
+        sheet->values[i] = (jm__ncu_value){.number = NAN};
     for (size_t i = 0; i < kernel->count; i++) {
         const jm__ncu_value *value = &sheet->ncu->values[kernel->first + i];
-        size_t slot = sheet->slot_of[value->metric];
+        jm__ncu_value *slot = &sheet->values[sheet->slot_of[value->metric]];
         if (isnan(value->number) && value->text == NULL) continue;
-        if (sheet->lines[slot] == 0) {
-            sheet->lines[slot] = value->line;
-            sheet->numbers[slot] = value->number;
-            sheet->words[slot] = value->text;
-        } else if (!(fabs(sheet->numbers[slot] - value->number) <= same_within * fabs(value->number))) {
-            sheet->numbers[slot] = NAN;
-        }
+        if (slot->line == 0)
+            *slot = *value;
+        else if (!(fabs(slot->number - value->number) <= same_within * fabs(value->number)))
+            slot->number = NAN;
     }
 }
 
-static const jm__map_value *find(const jm__ncu_sheet *sheet, const char *section, const char *name,
-                                 const char *unit)
+/* A missing one has neither a number nor a text. */
+static jm__ncu_value find(const jm__ncu_sheet *sheet, const char *section, const char *name, const char *unit)
 {
     char key[480];
     make_key(key, sizeof key, section, name, unit);
-    const char *text = key;
-    return jm__map_find(&sheet->slots, &text);
+    int64_t slot = jm__text_ids_find(&sheet->keys, key);
+    return slot >= 0 ? sheet->values[slot] : (jm__ncu_value){.number = NAN};
 }
 
 /* The units that a metric may have. Counts have many: the event's own. */
@@ -311,8 +291,8 @@ static const char *const percent_units[] = {"%"};
 static double number_in(const jm__ncu_sheet *sheet, const char *name, const char *const *units, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const jm__map_value *slot = find(sheet, "", name, units[i]);
-        if (slot != NULL && !isnan(sheet->numbers[slot->id])) return sheet->numbers[slot->id];
+        double number = find(sheet, "", name, units[i]).number;
+        if (!isnan(number)) return number;
     }
     return NAN;
 }
@@ -330,8 +310,8 @@ double jm__ncu_sheet_place(const jm__ncu_sheet *sheet, const jm__ncu_places *pla
 {
     for (size_t i = 0; i < places->count; i++) {
         const jm__ncu_place *place = &places->items[i];
-        const jm__map_value *slot = find(sheet, place->section, place->name, place->unit);
-        if (slot != NULL && !isnan(sheet->numbers[slot->id])) return sheet->numbers[slot->id];
+        double number = find(sheet, place->section, place->name, place->unit).number;
+        if (!isnan(number)) return number;
     }
     return NAN;
 }
@@ -340,8 +320,8 @@ const char *jm__ncu_sheet_text(const jm__ncu_sheet *sheet, const jm__ncu_places 
 {
     for (size_t i = 0; i < places->count; i++) {
         const jm__ncu_place *place = &places->items[i];
-        const jm__map_value *slot = find(sheet, place->section, place->name, place->unit);
-        if (slot != NULL && sheet->words[slot->id] != NULL) return sheet->words[slot->id];
+        const char *text = find(sheet, place->section, place->name, place->unit).text;
+        if (text != NULL) return text;
     }
     return NULL;
 }

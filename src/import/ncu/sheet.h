@@ -5,7 +5,7 @@
 #define JM_IMPORT_NCU_SHEET_H
 
 #include "base/embedded.h"
-#include "base/map.h"
+#include "base/text_ids.h"
 #include "import/ncu/ncu.h"
 
 #include <joulemap/status.h>
@@ -114,15 +114,10 @@ bool jm__ncu_words_filter(const void *context, const char *section, const char *
 
 typedef struct jm__ncu_sheet {
     const jm__ncu *ncu;
-    const jm__ncu_kernel *kernel;
-    jm__map slots;        /* section and name -> slot */
-    jm__text_store texts; /* its keys */
-    size_t *slot_of;      /* [metrics] */
-    const char **units;   /* [slots] */
-    double *numbers;      /* [slots]: NAN: missing, or stated twice with different values */
-    const char **words;   /* [slots]: text values */
-    uint32_t *lines;      /* [slots]: line in the file; 0: missing */
-    size_t count;
+    jm__text_ids keys; /* section, name and unit: the slot */
+    size_t *slot_of;   /* [metrics] */
+    jm__ncu_value
+        *values; /* [keys]; a number that is stated twice with different values is NAN; line 0: missing */
 } jm__ncu_sheet;
 
 jm_status jm__ncu_sheet_init(jm__ncu_sheet *sheet, const jm__ncu *ncu, jm_error *err);

@@ -408,9 +408,9 @@ static void test_readings_find_room_in_memory_where_kernels_have_taken_theirs(vo
     assert_non_null(kernels);
     assert_non_null(readings);
     while (batch.dropped[JM_BATCH_KERNELS] == 0)
-        jm__batch_add_kernels(&batch, kernels, KERNELS);
-    jm__batch_add_readings(&batch, readings, READINGS);
-    assert_int_equal(batch.readings.count, READINGS);
+        jm__batch_add(&batch, JM_TABLE_KERNELS, kernels, KERNELS);
+    jm__batch_add(&batch, JM_TABLE_READINGS, readings, READINGS);
+    assert_int_equal(batch.rows[JM_TABLE_READINGS].count, READINGS);
     assert_int_equal(batch.dropped[JM_BATCH_READINGS], 0);
     jm__batch_free(&batch);
     free(readings);
@@ -429,16 +429,16 @@ static void test_a_batch_takes_what_fits_and_counts_the_rest(void **state)
     assert_non_null(readings);
     size_t kernel_room = (JM_BATCH_BYTES_MAX - JM_BATCH_READINGS_BYTES) / sizeof *kernels, pushed = 0;
     for (; pushed <= kernel_room + MANY; pushed += MANY)
-        jm__batch_add_kernels(&batch, kernels, MANY);
-    assert_int_equal(batch.kernels.count, kernel_room);
+        jm__batch_add(&batch, JM_TABLE_KERNELS, kernels, MANY);
+    assert_int_equal(batch.rows[JM_TABLE_KERNELS].count, kernel_room);
     assert_int_equal(batch.dropped[JM_BATCH_KERNELS], pushed - kernel_room);
     size_t reading_room = (JM_BATCH_BYTES_MAX - batch.bytes) / sizeof *readings;
     for (pushed = 0; pushed <= reading_room + MANY; pushed += MANY)
-        jm__batch_add_readings(&batch, readings, MANY);
-    assert_int_equal(batch.readings.count, reading_room);
+        jm__batch_add(&batch, JM_TABLE_READINGS, readings, MANY);
+    assert_int_equal(batch.rows[JM_TABLE_READINGS].count, reading_room);
     assert_int_equal(batch.dropped[JM_BATCH_READINGS], pushed - reading_room);
     assert_true(batch.bytes <= JM_BATCH_BYTES_MAX && batch.bytes > JM_BATCH_BYTES_MAX - sizeof *readings);
-    jm__batch_add_span(&batch, &(jm__span){.id = 1});
+    jm__batch_add(&batch, JM_TABLE_SPANS, &(jm__span){.id = 1}, 1);
     assert_int_equal(batch.dropped[JM_BATCH_SPANS], 1);
     jm__batch_free(&batch);
     free(readings);
@@ -453,9 +453,9 @@ static void test_what_is_written_of_a_batch_goes_from_its_front(void **state)
         jm__mark mark = {.t_ns = i, .meta = "{}"};
         jm_reading reading = {1, i, 100.0 + i};
         jm__span span = {.id = i + 1, .start_ns = i, .end_ns = -1};
-        jm__batch_add_mark(&batch, &mark);
-        jm__batch_add_readings(&batch, &reading, 1);
-        jm__batch_add_span(&batch, &span);
+        jm__batch_add(&batch, JM_TABLE_MARKS, &mark, 1);
+        jm__batch_add(&batch, JM_TABLE_READINGS, &reading, 1);
+        jm__batch_add(&batch, JM_TABLE_SPANS, &span, 1);
     }
     assert_int_equal(jm__batch_first(&batch, JM_BATCH_READINGS, 3, &part), 3);
     jm__batch_forget(&batch, &part);
@@ -465,11 +465,11 @@ static void test_what_is_written_of_a_batch_goes_from_its_front(void **state)
     jm__batch_forget(&batch, &part);
     jm__batch_end_span(&batch, &(jm__span_end){.span_id = 1, .end_ns = 50}); /* it is in the file by now */
     jm__batch_end_span(&batch, &(jm__span_end){.span_id = 3, .end_ns = 60});
-    assert_int_equal(batch.readings.count, 2);
-    assert_int_equal(batch.readings.items[0].t_ns, 3);
-    assert_int_equal(batch.marks.count, 0);
-    assert_int_equal(batch.spans.count, 3);
-    assert_int_equal(batch.spans.items[0].end_ns, 60);
+    assert_int_equal(batch.rows[JM_TABLE_READINGS].count, 2);
+    assert_int_equal(((jm_reading *)batch.rows[JM_TABLE_READINGS].rows)[0].t_ns, 3);
+    assert_int_equal(batch.rows[JM_TABLE_MARKS].count, 0);
+    assert_int_equal(batch.rows[JM_TABLE_SPANS].count, 3);
+    assert_int_equal(((jm__span *)batch.rows[JM_TABLE_SPANS].rows)[0].end_ns, 60);
     assert_int_equal(batch.span_ends.count, 1);
     assert_int_equal(batch.bytes, 2 * sizeof(jm_reading) + 3 * sizeof(jm__span) + sizeof(jm__span_end));
     jm__batch_free(&batch);

@@ -106,7 +106,6 @@ static void test_a_details_page_among_other_words_is_read_in_base_units(void **s
     assert_int_equal(ncu.kernels[0].process_id, 4711);
     assert_int_equal(ncu.kernels[0].cc_major, 9);
     assert_string_equal(ncu.kernels[0].grid, "(1,024, 1, 1)");
-    assert_int_equal(ncu.other_lines, 5);
     const char *sol = "GPU Speed Of Light Throughput";
     assert_near(value_of(0, sol, "DRAM Frequency", "cycle/second"), 2.61e9, 1);
     assert_near(value_of(0, sol, "Elapsed Cycles", "cycle"), 123456, 0);
