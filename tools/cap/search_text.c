@@ -258,7 +258,7 @@ static void add_proof(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
     const jm_cap_proof *p = &r->found.proof;
     if (!r->found.over) {
         jm__strbuf_format(out, "broken off after %zu trials: this is what was known by then",
-                          s->result_count);
+                          s->results.count);
         if (r->found.proven) jm__strbuf_add(out, "; ");
     }
     if (!r->found.proven) return;
@@ -500,9 +500,9 @@ static json_t *clock_or_null(double clock_mhz)
 static json_t *trials_array(const jm_cap_search *s)
 {
     json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < s->result_count; i++) {
-        const jm_cap_trial *t = &s->results[i].trial;
-        const jm_cap_probe *p = &s->results[i].probe;
+    for (size_t i = 0; array != NULL && i < s->results.count; i++) {
+        const jm_cap_trial *t = &s->results.items[i].trial;
+        const jm_cap_probe *p = &s->results.items[i].probe;
         array = append(array,
                        json_pack("{sI ss sf so sb sf sf sf sf}", "number", (json_int_t)t->number, "stage",
                                  jm_cap_stage_text(t->stage), "cap_w", t->cap_w, "clock_mhz",
