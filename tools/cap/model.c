@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *text, *title;
-    jm__cap_powers powers;
-} objectives[JM_CAP_OBJECTIVE_COUNT] = {
+const jm__cap_objective jm__cap_objectives[JM_CAP_OBJECTIVE_COUNT] = {
 #define X(name, text, title, unit, time_power, watt_power) {text, title, {time_power, watt_power}},
     JM_CAP_OBJECTIVE_MAP(X)
 #undef X
@@ -19,13 +16,13 @@ static const struct {
 
 const char *jm_cap_objective_text(jm_cap_objective objective)
 {
-    return objective < JM_CAP_OBJECTIVE_COUNT ? objectives[objective].text : "unknown";
+    return objective < JM_CAP_OBJECTIVE_COUNT ? jm__cap_objectives[objective].text : "unknown";
 }
 
 jm_status jm_cap_objective_parse(const char *text, jm_cap_objective *out, jm_error *err)
 {
     for (int i = 0; i < JM_CAP_OBJECTIVE_COUNT; i++) {
-        if (strcmp(objectives[i].text, text) != 0) continue;
+        if (strcmp(jm__cap_objectives[i].text, text) != 0) continue;
         *out = (jm_cap_objective)i;
         return JM_OK;
     }
@@ -42,20 +39,10 @@ const char *jm_cap_verdict_text(jm_cap_verdict verdict)
     return verdict < JM_CAP_VERDICT_COUNT ? texts[verdict] : "unknown";
 }
 
-jm__cap_powers jm__cap_powers_of(jm_cap_objective objective)
-{
-    return objectives[objective].powers;
-}
-
 double jm__cap_objective_of(jm_cap_objective objective, double time_s, double power_w)
 {
-    const jm__cap_powers *p = &objectives[objective].powers;
+    const jm__cap_powers *p = &jm__cap_objectives[objective].powers;
     return pow(time_s, p->time) * pow(power_w, p->watts);
-}
-
-const char *jm__cap_objective_title(jm_cap_objective objective)
-{
-    return objectives[objective].title;
 }
 
 /* ---- the model. No figure in it was fitted to sweeps (docs/caps.md) */
@@ -108,12 +95,6 @@ typedef struct component {
     double factor[VALUES_MAX * VALUES_MAX]; /* [2n][2n] lower triangle, by rows */
     double whitened[VALUES_MAX];            /* whitened residuals of y */
 } component;
-
-static double knee_at(const jm__cap_data *data, size_t component_number)
-{
-    double low = log(lowest_knee * data->low_w), high = log(highest_knee * data->high_w);
-    return exp(low + (high - low) * (double)(component_number / ROUGHNESS_LEVELS / TIME_KNEES) / (KNEES - 1));
-}
 
 static double depth_of(const component *p, double cap_w)
 {
@@ -186,7 +167,9 @@ static void make_component(component *p, const jm__cap_fit *fit, size_t number)
 {
     const jm__cap_data *data = &fit->data;
     size_t n = data->count, size = 2 * n;
-    p->knee_w = knee_at(data, number);
+    double low = log(lowest_knee * data->low_w), high = log(highest_knee * data->high_w);
+    size_t knee = number / ROUGHNESS_LEVELS / TIME_KNEES;
+    p->knee_w = exp(low + (high - low) * (double)knee / (KNEES - 1));
     p->floor_w = floor_of_lowest * data->low_w;
     p->time_knee_w = fmax(time_knees[number / ROUGHNESS_LEVELS % TIME_KNEES] * p->knee_w, 1.05 * p->floor_w);
     p->roughness2 = roughness_levels[number % ROUGHNESS_LEVELS] * roughness_levels[number % ROUGHNESS_LEVELS];
@@ -232,9 +215,8 @@ static void normalise(double *w)
 
 jm_status jm__cap_fit_create(jm__cap_fit **out, const jm__cap_data *data, jm_error *err)
 {
-    jm__cap_fit *fit = malloc(sizeof *fit);
+    jm__cap_fit *fit = *out = malloc(sizeof *fit);
     component *p = malloc(sizeof *p);
-    *out = fit;
     if (fit == NULL || p == NULL) {
         *out = NULL;
         free(fit);
@@ -333,7 +315,7 @@ static double variance_in(const posterior_moments *a, jm__cap_powers powers)
 
 static jm__cap_powers powers_of(int quantity)
 {
-    return quantity == JM__CAP_WATTS ? (jm__cap_powers){0, 1} : jm__cap_powers_of((jm_cap_objective)quantity);
+    return quantity == JM__CAP_WATTS ? (jm__cap_powers){0, 1} : jm__cap_objectives[quantity].powers;
 }
 
 typedef struct sums {
@@ -432,7 +414,7 @@ jm_status jm__cap_gains(const jm__cap_fit *fit, const jm__cap_aim *aim, const do
         queries[i] = (jm__cap_query){caps_w[i], aim->incumbent_w};
         queries[count + i] = (jm__cap_query){caps_w[i], aim->reference_w};
     }
-    gain_sums h = {aim, jm__cap_powers_of(aim->objective), count, gains};
+    gain_sums h = {aim, jm__cap_objectives[aim->objective].powers, count, gains};
     memset(gains, 0, count * sizeof *gains);
     jm_status status = for_each_component(fit, queries, 2 * count, add_gain, &h, err);
     free(queries);

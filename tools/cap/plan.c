@@ -269,7 +269,7 @@ static jm_status evaluate_tried(jm_cap_plan *plan, jm_error *err)
 /* Standard deviation of the log objective of one probe, from the probes so far. */
 static double probe_noise(const jm_cap_plan *plan)
 {
-    jm__cap_powers powers = jm__cap_powers_of(plan->options.objective);
+    jm__cap_powers powers = jm__cap_objectives[plan->options.objective].powers;
     double sum = 0;
     for (size_t i = 0; i < plan->probe_count; i++) {
         const jm_cap_probe *p = &plan->probes[i];

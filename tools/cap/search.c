@@ -62,7 +62,7 @@ typedef struct log_change {
 static log_change find_change(const jm_cap_search *search, const jm__cap_proof *proof,
                               jm_cap_objective objective)
 {
-    jm__cap_powers powers = jm__cap_powers_of(objective);
+    jm__cap_powers powers = jm__cap_objectives[objective].powers;
     size_t blocks = blocks_of(proof), first = search->options.proof_blocks;
     double pairs = JM__CAP_BLOCK / 2, mean = 0, first_mean = 0, squares = 0;
     if (first > blocks) first = blocks;
@@ -746,7 +746,8 @@ static void set_measurements(jm_cap_search *search, jm__cap_result *r)
 
 jm_status jm__cap_search_result(jm_cap_search *search, jm__cap_result *out, jm_error *err)
 {
-    *out = (jm__cap_result){.found = {.over = search->stage == JM_CAP_STAGE_OVER}};
+    *out = (jm__cap_result){
+        .search = search, .plan = search->plan, .found = {.over = search->stage == JM_CAP_STAGE_OVER}};
     JM_TRY(jm_cap_plan_choice(search->plan, &out->found.choice, err));
     JM_TRY(jm_cap_plan_predictions(search->plan, &out->all, &out->count, err));
     JM_TRY(add_clock(search, &out->found, err));

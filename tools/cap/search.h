@@ -57,6 +57,8 @@ struct jm_cap_search {
 
 /* The present result of a search. */
 typedef struct jm__cap_result {
+    const jm_cap_search *search;
+    const jm_cap_plan *plan; /* the search's */
     jm_cap_found found;
     const jm_cap_prediction *all; /* [count], the plan's, lowest cap first */
     size_t count;
