@@ -80,14 +80,14 @@ static size_t descendants(pid_t root, pid_t *out, size_t most)
 #define REFUSED_MOST   256
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     {"--seconds", 0, "S", "detach after that many seconds (default: at Ctrl-C, or when the process ends)",
-     NULL, false},
-    {"--only", 0, NULL, "leave out the processes that it has started, and starts", NULL, false},
+     NULL},
+    {"--only", 0, NULL, "leave out the processes that it has started, and starts", NULL},
     CLI_SIM_OPTION,
     CLI_RECORDER_MEASURES,
-    {NULL, 0, NULL, NULL, NULL, false},
+    {0},
 };
 
 /* A process that is not tried again before until_ns. Each try would leave a fraction of a second recorded. */

@@ -167,11 +167,11 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options_table[] = {
-    {"--keep", 'k', "FILE", "keep the recording as FILE, and the truth beside it", NULL, false},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--keep", 'k', "FILE", "keep the recording as FILE, and the truth beside it", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     {"--sim", 0, "PROFILE",
-     "use a simulated GPU (h200, h100, a100, rtx3090, v100), also where there is a real one", NULL, false},
-    {"--seconds", 0, "N", "how long the program runs (default: 20)", NULL, false},
+     "use a simulated GPU (h200, h100, a100, rtx3090, v100), also where there is a real one", NULL},
+    {"--seconds", 0, "N", "how long the program runs (default: 20)", NULL},
     {0},
 };
 

@@ -31,15 +31,6 @@ static const char per_choices[] =
     JM_PER_MAP(X);
 #undef X
 
-static jm_per parse_per(const char *text)
-{
-    int per = JM_PER_COUNT - 1;
-    if (text == NULL) return JM_PER_FITTING;
-    while (per > 1 && strcmp(jm_per_text((jm_per)per), text) != 0)
-        per--;
-    return (jm_per)per; /* the table of options lets nothing else through */
-}
-
 /* Find where the recordings of B begin: after "--", or with the second of two. */
 static int find_sides(const cli_args *args, int *a_count)
 {
@@ -78,7 +69,8 @@ static void name_runs(const cli_args *args, runs *all)
 static int read_options(const cli_args *args, diff_args *given)
 {
     *given = (diff_args){.options = {.size = sizeof given->options,
-                                     .per = parse_per(cli_get(args, "--per")),
+                                     .per = (jm_per)(cli_get_choice(args, "--per", -1) +
+                                                     1), /* the choices begin after JM_PER_FITTING */
                                      .expand = cli_has(args, "--expand")},
                          .limit = USUAL_ROWS,
                          .fail_over = NAN};
@@ -163,10 +155,7 @@ static int write_page(const cli_args *args, const runs *all, const jm_diff *diff
 static jm_status make_diff(jm_diff **diff, const diff_args *given, const runs *all, jm_error *err)
 {
     const char **names = calloc((size_t)all->count, sizeof *names);
-    if (names == NULL) {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        return JM_NO_MEMORY;
-    }
+    if (names == NULL) return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     for (int i = 0; i < all->count; i++)
         names[i] = all->names[i];
     const jm_report *const *reports = (const jm_report *const *)all->reports;
@@ -227,15 +216,15 @@ static int run(const cli_args *args)
 static const cli_option options_table[] = {
     CLI_RUN_VIEW_OPTIONS(cli_view_keys + 1),
     {"--per", 0, "UNIT", "what joules are divided by (default: step if all runs have steps, else run)",
-     per_choices + 1, false},
+     per_choices + 1},
     {"--fail-over", 0, "SHARE",
      "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) higher in B: with all of its 95 % "
      "interval",
-     NULL, false},
-    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50)", NULL, false},
-    {"--expand", 0, NULL, "equal layers one by one; otherwise they share a row", NULL, false},
-    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
-    {"--markdown", 0, NULL, "print a table for a pull request", NULL, false},
+     NULL},
+    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50)", NULL},
+    {"--expand", 0, NULL, "equal layers one by one; otherwise they share a row", NULL},
+    {"--json", 'j', NULL, "print JSON in place of a table", NULL},
+    {"--markdown", 0, NULL, "print a table for a pull request", NULL},
     CLI_PAGE_OPTION,
     {0},
 };

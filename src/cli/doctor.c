@@ -107,7 +107,7 @@ static int run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_SIM_OPTION,
-    {"--json", 0, NULL, "print JSON", NULL, false},
+    {"--json", 0, NULL, "print JSON", NULL},
     {0},
 };
 

@@ -12,8 +12,8 @@ static const cli_option options[] = {
     {"--print", 0, "FORM",
      "run nothing: print the environment that makes programs dormant, as shell commands (for eval) or as "
      "lines of a file (systemd's EnvironmentFile, docker's --env-file)",
-     "shell|file", false},
-    {NULL, 0, NULL, NULL, NULL, false},
+     "shell|file"},
+    {0},
 };
 
 typedef struct variable {

@@ -71,12 +71,11 @@ static const char formats[] =
 #undef X
 
 static const cli_option options_table[] = {
-    {"--format", 'f', "FORMAT", "format of the export", formats + 1, true},
+    {"--format", 'f', "FORMAT", "format of the export", formats + 1},
     {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
-     NULL, false},
+     NULL},
     CLI_VIEW_OPTIONS(cli_view_keys + 1),
-    {"--kernels", 0, NULL, "the kernels of a row, each as a row inside it (pprof has them always)", NULL,
-     false},
+    {"--kernels", 0, NULL, "the kernels of a row, each as a row inside it (pprof has them always)", NULL},
     {0},
 };
 
@@ -96,6 +95,7 @@ const cli_verb cli_verb_export = {
         "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
         "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,
+    .required = "--format",
     .min_operands = 1,
     .max_operands = 1,
     .run = run,

@@ -69,18 +69,18 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "the recording to write", NULL, true},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--output", 'o', "FILE", "the recording to write", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     {"--board", 'b', "PROFILE",
      "profile of the GPU, which describes its sensors: h200, h100, ... (default: generic); with --onto, the "
      "number of the GPU, where there is more than one",
-     NULL, false},
-#define X(name, option, text) {"--" #option, 0, "CSV", text, NULL, false},
+     NULL},
+#define X(name, option, text) {"--" #option, 0, "CSV", text, NULL},
     JM_IMPORT_MAP(X)
 #undef X
-        {"--onto", 0, "RECORDING", "Copy this recording, and add --counters.", NULL, false},
-    {"--counters", 0, "CSV", "Hardware counters for --onto: start_ns,end_ns,METRIC...", NULL, false},
-    {"--ncu", 0, "CSV", "What Nsight Compute counted of the same program, for --onto.", NULL, false},
+        {"--onto", 0, "RECORDING", "Copy this recording, and add --counters.", NULL},
+    {"--counters", 0, "CSV", "Hardware counters for --onto: start_ns,end_ns,METRIC...", NULL},
+    {"--ncu", 0, "CSV", "What Nsight Compute counted of the same program, for --onto.", NULL},
     {0},
 };
 
@@ -115,5 +115,6 @@ const cli_verb cli_verb_import = {
         "  ncu --csv --page raw --metrics \"$(joulemap estimate --metrics)\" ./program >counters.csv\n"
         "  joulemap import --onto run.joulemap --ncu counters.csv -o all.joulemap\n",
     .options = options,
+    .required = "--output",
     .run = run,
 };

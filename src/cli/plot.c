@@ -123,19 +123,17 @@ static int run(const cli_args *args)
     "|" TWO_RUNS "|" POWER_CAP
 
 static const cli_option options[] = {
-    {"--figure", 'f', "KEY", "which figure; --list says what each shows", FIGURES, false},
+    {"--figure", 'f', "KEY", "which figure; --list says what each shows", FIGURES},
     {"--output", 'o', "FILE", "the figure, PNG, SVG or PDF by its ending; it appears only when it is whole",
-     NULL, false},
+     NULL},
     {"--gpu", 0, "N",
-     "one GPU, by its index in `joulemap list` (default: readings of GPU 0, layers and steps of all)", NULL,
-     false},
-    {"--dpi", 0, "N", "dots per inch of PNG (default: 300)", NULL, false},
-    {"--smooth", 0, "N", "over time: the mean of N neighbours in place of each reading", NULL, false},
-    {"--dark", 0, NULL, "light on dark, for screens", NULL, false},
+     "one GPU, by its index in `joulemap list` (default: readings of GPU 0, layers and steps of all)", NULL},
+    {"--dpi", 0, "N", "dots per inch of PNG (default: 300)", NULL},
+    {"--smooth", 0, "N", "over time: the mean of N neighbours in place of each reading", NULL},
+    {"--dark", 0, NULL, "light on dark, for screens", NULL},
     {"--counts", 0, "FILE",
-     "roofline: FLOPs and bytes of a forward call of each layer, JSON as {\"path\": [FLOPs, bytes]}", NULL,
-     false},
-    {"--list", 0, NULL, "list the figures", NULL, false},
+     "roofline: FLOPs and bytes of a forward call of each layer, JSON as {\"path\": [FLOPs, bytes]}", NULL},
+    {"--list", 0, NULL, "list the figures", NULL},
     {0},
 };
 

@@ -4,11 +4,11 @@
 #include "cli/verb.h"
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     CLI_SIM_OPTION,
     CLI_RECORDER_OPTIONS,
-    {NULL, 0, NULL, NULL, NULL, false},
+    {0},
 };
 
 static int run_record(const cli_args *args)

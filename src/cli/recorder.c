@@ -82,12 +82,9 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
     *run = NULL;
-    *err = (jm_error){.status = JM_BUSY};
-    snprintf(err->text, sizeof err->text, "this command is being recorded already, by the recorder of %s",
-             getenv("JOULEMAP_RUN"));
-    snprintf(err->hint, sizeof err->hint,
-             "leave out the inner `joulemap record`; one recording holds all processes");
-    return JM_BUSY;
+    return cli_set_error(
+        err, JM_BUSY, "leave out the inner `joulemap record`; one recording holds all processes",
+        "this command is being recorded already, by the recorder of %s", getenv("JOULEMAP_RUN"));
 }
 
 /* The injected library reads this variable (src/inject/nvtx.c). */

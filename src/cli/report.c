@@ -17,8 +17,7 @@ static const char by_keys[] =
 
 static bool is_by_time(const cli_args *args)
 {
-    const char *by = cli_get(args, "--by");
-    return by != NULL && strcmp(by, "time") == 0;
+    return cli_get_choice(args, "--by", JM_BY_LAYER) == JM_BY_COUNT;
 }
 
 static json_t *sum_json(const jm_report *report, const char *pattern, size_t rows, const jm_sum *sum)
@@ -99,14 +98,6 @@ static const char sort_texts[] =
     JM_SORT_MAP(X);
 #undef X
 
-static jm_sort parse_sort(const char *text)
-{
-    int sort = 0;
-    while (text != NULL && sort < JM_SORT_COUNT - 1 && strcmp(jm_sort_text((jm_sort)sort), text) != 0)
-        sort++;
-    return (jm_sort)sort; /* the table of options lets nothing else through */
-}
-
 /* A kernel by name, or by the number that a table shows beside similar names. */
 static void select_kernel(jm_text_options *shown, const char *kernel)
 {
@@ -159,7 +150,7 @@ static int read_shown(const cli_args *args, jm_text_options *shown)
                                .notes = cli_has(args, "--notes"),
                                .ask_for_notes = "--notes",
                                .colour = cli_has_colour(STDOUT_FILENO),
-                               .sort = parse_sort(cli_get(args, "--sort")),
+                               .sort = (jm_sort)cli_get_choice(args, "--sort", JM_SORT_USUAL),
                                .match = cli_get(args, "--layer")};
     if (kernel != NULL) select_kernel(shown, kernel);
     return CLI_GO_ON;
@@ -192,21 +183,20 @@ static int run(const cli_args *args)
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS(by_keys + 1),
     {"--limit", 'n', "N", "only N rows: the top levels and those with the most energy, 0: all (default: 25)",
-     NULL, false},
-    {"--depth", 0, "N", "only N levels of nested rows (default: all)", NULL, false},
+     NULL},
+    {"--depth", 0, "N", "only N levels of nested rows (default: all)", NULL},
     {"--sort", 0, "KEY", "order of the rows inside a row, largest first (default: as they ran)",
-     sort_texts + 1, false},
+     sort_texts + 1},
     {"--layer", 0, "PATTERN", "only these rows and what is in them: `attn`, the end of a path, or '*.attn.*'",
-     NULL, false},
+     NULL},
     {"--kernel", 0, "NAME", "only kernels whose name contains NAME, or the kernel with this number ([#4])",
-     NULL, false},
-    {"--total", 0, NULL, "joules of the whole run, not of a step", NULL, false},
-    {"--expand", 'e', NULL, "equal layers one by one; otherwise they share a row", NULL, false},
-    {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL,
-     false},
-    {"--wide", 'w', NULL, "cut no name, leave out no column", NULL, false},
-    {"--notes", 0, NULL, "all notes, and how the fit went", NULL, false},
-    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
+     NULL},
+    {"--total", 0, NULL, "joules of the whole run, not of a step", NULL},
+    {"--expand", 'e', NULL, "equal layers one by one; otherwise they share a row", NULL},
+    {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL},
+    {"--wide", 'w', NULL, "cut no name, leave out no column", NULL},
+    {"--notes", 0, NULL, "all notes, and how the fit went", NULL},
+    {"--json", 'j', NULL, "print JSON in place of a table", NULL},
     CLI_PAGE_OPTION,
     {0},
 };

@@ -111,10 +111,7 @@ static jm_status fill_run(stat_run *out, jm_recording *recording, const cli_chil
                       .exit_code = child->exit_code};
     jm_status status = cli_energy_report(&report, recording, child->start_ns, child->end_ns, err);
     if (status != JM_OK) return status;
-    if (!keep_report(out, report)) {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        status = JM_NO_MEMORY;
-    }
+    if (!keep_report(out, report)) status = cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     jm_report_free(report);
     return status;
 }
@@ -239,10 +236,8 @@ static jm_status find_stats(repeats *r, jm_error *err)
     r->outlier = calloc(r->count, sizeof *r->outlier);
     for (int f = 0; f < FIGURE_COUNT; f++) {
         r->values[f] = calloc(r->count, sizeof *r->values[f]);
-        if (r->values[f] == NULL || r->outlier == NULL) {
-            *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-            return JM_NO_MEMORY;
-        }
+        if (r->values[f] == NULL || r->outlier == NULL)
+            return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
         for (size_t i = 0; i < r->count; i++)
             r->values[f][i] = value_of(&r->runs[i], f);
     }
@@ -499,13 +494,13 @@ enum { MOST_RUNS = 10000 };
 #define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: after 5 s it hangs */
 
 static const cli_option options[] = {
-    {"--repeat", 'r', "N", "run it N times and print mean and spread", NULL, false},
+    {"--repeat", 'r', "N", "run it N times and print mean and spread", NULL},
     {"--interval", 'i', "S",
-     "while it runs, print the energy since the last line every S seconds (0.1 or more)", NULL, false},
-    {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},
+     "while it runs, print the energy since the last line every S seconds (0.1 or more)", NULL},
+    {"--json", 0, NULL, "print a JSON object on stdout", NULL},
     CLI_SIM_OPTION,
-    {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
-    {NULL, 0, NULL, NULL, NULL, false},
+    {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL},
+    {0},
 };
 
 /* The runs of the command while the boards are read. */

@@ -12,9 +12,7 @@
 
 static jm_status fail(jm_error *err, jm_status status, const char *what, const char *detail)
 {
-    *err = (jm_error){.status = status};
-    snprintf(err->text, sizeof err->text, "cannot compare with the truth: %s%s", what, detail);
-    return status;
+    return cli_set_error(err, status, "", "cannot compare with the truth: %s%s", what, detail);
 }
 
 /* Linear search: a model has hundreds of layers, not millions. */

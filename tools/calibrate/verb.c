@@ -3,21 +3,20 @@
 
 static const cli_option options[] = {
     {"--response", 'r', NULL, "learn how the power sensor answers, in half a minute and without counters",
-     NULL, false},
+     NULL},
     {"--seconds", 0, "N", "longest run of the suite (default: 120); with --response, its run (default: 25)",
-     NULL, false},
+     NULL},
     {"--board", 'b', "N",
      "the GPU, by its index in `joulemap list` (default: the first CUDA device; with --from, the one with "
      "counters)",
-     NULL, false},
-    {"--seed", 0, "N", "seed of the suite's data and order (default: 0)", NULL, false},
+     NULL},
+    {"--seed", 0, "N", "seed of the suite's data and order (default: 0)", NULL},
     CLI_SIM_OPTION,
-    {"--output", 'o', "FILE", "the model to write (default: where reports look for this GPU's own)", NULL,
-     false},
-    {"--keep-recording", 'k', "FILE", "keep the suite's recording as FILE", NULL, false},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
-    {"--from", 0, "FILE", "learn from this recording instead", NULL, false},
-    {"--phase", 'p', "NAME", "with --from: its phase with bursts of single kernels", NULL, false},
+    {"--output", 'o', "FILE", "the model to write (default: where reports look for this GPU's own)", NULL},
+    {"--keep-recording", 'k', "FILE", "keep the suite's recording as FILE", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
+    {"--from", 0, "FILE", "learn from this recording instead", NULL},
+    {"--phase", 'p', "NAME", "with --from: its phase with bursts of single kernels", NULL},
     {0},
 };
 

@@ -117,8 +117,7 @@ static jm_status find_steps(cap_window *out, jm_recording *recording, const cap_
         if (all.count == 0) gather_marks(&all, timeline);
         measure_steps(out, &all);
     } else {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        status = JM_NO_MEMORY;
+        status = cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     }
     free(all.t_ns);
     jm_timeline_free(timeline);
@@ -132,12 +131,9 @@ static jm_status make_probe(jm_cap_probe *out, jm_recording *recording, const ca
     double seconds = (double)(window->to_ns - window->from_ns) * 1e-9;
     jm_status status = jm_recording_energy(recording, board_id, window->from_ns, window->to_ns, &sum, err);
     if (status != JM_OK) return status;
-    if (!(sum.energy_j > 0)) {
-        *err = (jm_error){.status = JM_NOT_FOUND};
-        snprintf(err->text, sizeof err->text, "no sensor reports the GPU's energy in the last %.1f s",
-                 seconds);
-        return JM_NOT_FOUND;
-    }
+    if (!(sum.energy_j > 0))
+        return cli_set_error(err, JM_NOT_FOUND, "", "no sensor reports the GPU's energy in the last %.1f s",
+                             seconds);
     double power_w = sum.energy_j / seconds, half_w = (sum.high_j - sum.low_j) / 2 / seconds;
     *out = (jm_cap_probe){.time_s = window->step_s,
                           .power_w = power_w,
@@ -174,18 +170,18 @@ static jm_status find_window(cap_live *live, int64_t from_ns, cap_window *window
 
 /* ---- the first steps */
 
-static void fail_no_steps(cap_live *live)
+static outcome fail_no_steps(cap_live *live)
 {
-    jm_error *err = &live->failure;
-    *err = (jm_error){.status = JM_NOT_FOUND};
+    static const char hint[] =
+        "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, "
+        "...) in C, or an NVTX range or mark and --span NAME; --wait S waits longer";
     if (live->steps.name != NULL)
-        snprintf(err->text, sizeof err->text, "no span, range or mark \"%s\" appeared within %g s",
-                 live->steps.name, live->wait_s);
+        cli_set_error(&live->failure, JM_NOT_FOUND, hint,
+                      "no span, range or mark \"%s\" appeared within %g s", live->steps.name, live->wait_s);
     else
-        snprintf(err->text, sizeof err->text, "the command marked no steps within %g s", live->wait_s);
-    snprintf(err->hint, sizeof err->hint,
-             "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, "
-             "...) in C, or an NVTX range or mark and --span NAME; --wait S waits longer");
+        cli_set_error(&live->failure, JM_NOT_FOUND, hint, "the command marked no steps within %g s",
+                      live->wait_s);
+    return FAILED;
 }
 
 /* Batches of a data loader count as steps if the program marks none. */
@@ -212,9 +208,7 @@ static outcome wait_for_steps(cap_live *live)
         if (cli_child_wait_until(&live->recorder.child, jm_now_ns() + poll_ns)) return ENDED;
         outcome o = find_step_kind(live, from_ns, &found);
         if (o != CONTINUE || found) return o;
-        if (jm_now_ns() < until_ns) continue;
-        fail_no_steps(live);
-        return FAILED;
+        if (jm_now_ns() >= until_ns) return fail_no_steps(live);
     }
 }
 
@@ -248,10 +242,8 @@ static outcome measure(cap_live *live, const jm_cap_trial *trial, cap_window *wi
         if (status == JM_OK) status = make_probe(probe, recording, window, id, &live->failure);
         return status == JM_OK ? CONTINUE : FAILED;
     }
-    live->failure = (jm_error){.status = JM_NOT_FOUND};
-    snprintf(live->failure.text, sizeof live->failure.text, "fewer than %d steps within %g s", STEPS_MIN,
-             WINDOWS_MAX * trial->window_s);
-    snprintf(live->failure.hint, sizeof live->failure.hint, "--window S measures longer");
+    cli_set_error(&live->failure, JM_NOT_FOUND, "--window S measures longer",
+                  "fewer than %d steps within %g s", STEPS_MIN, WINDOWS_MAX * trial->window_s);
     return FAILED;
 }
 
@@ -289,7 +281,7 @@ static outcome run_trial(cap_live *live, const jm_cap_trial *trial)
     if (jm_cap_search_tell(live->search, &probe, &live->failure) != JM_OK) return FAILED;
     print_trial(live, trial, &probe);
     if (store_window(live, trial, &window)) return CONTINUE;
-    live->failure = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
+    cli_set_error(&live->failure, JM_NO_MEMORY, "", "out of memory");
     return FAILED;
 }
 
@@ -504,10 +496,7 @@ static jm_status create_saved(cap_saved **out, const cap_live *live, jm_recordin
     bool is_reference = found.choice.cap_w == found.choice.reference_w && found.clock_mhz == 0;
     if (status != JM_OK || is_reference) return status;
     cap_saved *saved = calloc(1, sizeof *saved);
-    if (saved == NULL) {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        return JM_NO_MEMORY;
-    }
+    if (saved == NULL) return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     status = add_windows(saved, live, &found, recording, err);
     if (status == JM_OK && saved->is_large[0] > 0 && saved->is_large[1] > 0)
         status = compare(saved, &found, err);
@@ -615,12 +604,11 @@ static const double live_gain = .003;  /* a smaller gain does not justify a nois
 
 static int read_options(const cli_args *args, jm_cap_plan_options *options)
 {
-    *options = (jm_cap_plan_options){.size = sizeof *options, .objective = JM_CAP_ED2P};
     static const double least_slowdown = 1e-4; /* 0 would mean no bound */
     long long probes = 0;
-    const char *objective = cli_get(args, "--objective");
-    if (objective != NULL && jm_cap_objective_parse(objective, &options->objective, NULL) != JM_OK)
-        return jm_status_exit_code(JM_USAGE); /* the table of options admits only valid names */
+    *options = (jm_cap_plan_options){.size = sizeof *options,
+                                     .objective =
+                                         (jm_cap_objective)cli_get_choice(args, "--objective", JM_CAP_ED2P)};
     if (!cli_get_share(args, "--max-slowdown", least_slowdown, &options->max_slowdown) ||
         !cli_get_number(args, "--probes", 1, JM_CAP_MOST_PROBES, &probes))
         return jm_status_exit_code(JM_USAGE);
