@@ -396,14 +396,6 @@ jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, j
 
 /* ---- a search as JSON: figures in full precision, null if absent */
 
-/* Set a member. *object is NULL once memory is out. */
-static void put(json_t **object, const char *key, json_t *value)
-{
-    if (json_object_set_new(*object, key, value) == 0) return;
-    json_decref(*object);
-    *object = NULL;
-}
-
 /* "time_s" with its interval: "time_low_s" and "time_high_s". */
 static void put_figure(json_t **object, const char *name, const char *unit, const jm_cap_figure *f)
 {
@@ -412,7 +404,7 @@ static void put_figure(json_t **object, const char *name, const char *unit, cons
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char key[40];
         snprintf(key, sizeof key, "%s%s%s", name, ends[i], unit);
-        put(object, key, jm__json_real(values[i]));
+        jm__json_set(object, key, jm__json_real(values[i]));
     }
 }
 
@@ -422,7 +414,8 @@ static json_t *relative_object(const jm_cap_prediction *p)
     json_t *object = json_object();
     for (int o = 0; o < JM_CAP_OBJECTIVE_COUNT; o++) {
         const jm_cap_figure *f = &p->relative[o];
-        put(&object, jm__cap_objectives[o].text,
+        jm__json_set(
+            &object, jm__cap_objectives[o].text,
             json_pack("[o o o]", jm__json_real(f->value), jm__json_real(f->low), jm__json_real(f->high)));
     }
     return object;
@@ -435,7 +428,7 @@ static json_t *prediction_object(const jm_cap_prediction *p, jm_cap_objective ob
     put_figure(&object, "power", "_w", &p->power_w);
     put_figure(&object, "energy", "_j", &p->energy_j);
     put_figure(&object, "objective", "", &p->objectives[objective]);
-    put(&object, "relative", relative_object(p));
+    jm__json_set(&object, "relative", relative_object(p));
     return object;
 }
 
@@ -466,7 +459,7 @@ static json_t *predicted_object(const jm__cap_result *r, jm_cap_objective object
     json_t *object =
         prediction_object(r->has_without_choice ? &r->without_choice : &r->all[chosen], objective);
     json_object_del(object, "probes");
-    put(&object, "caps", jm__json_array(r->count, cap_object, r));
+    jm__json_set(&object, "caps", jm__json_array(r->count, cap_object, r));
     return object;
 }
 

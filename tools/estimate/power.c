@@ -136,18 +136,13 @@ bool jm__details_suffice(const jm__ncu_words *words, const jm__ncu_board *board,
     return 2 * known < words->count;
 }
 
-static const jm__ncu_word *word_of(const jm__estimate_setup *setup, size_t feature)
-{
-    return setup->word_of[feature];
-}
-
 /* The memory's least time for the kernel's bytes, seconds. */
 static double memory_time(const jm__estimate_setup *setup, const jm__ncu_sheet *sheet, const amounts *a)
 {
     double percent_s = 0;
     bool known = false;
     for (size_t f = 0; f < setup->model->count; f++) {
-        const jm__ncu_word *word = word_of(setup, f);
+        const jm__ncu_word *word = setup->word_of[f];
         if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
         percent_s += a->total[f];
         known = true;
@@ -163,7 +158,7 @@ static double find_max_rate(const jm__estimate_setup *setup, const jm__ncu_sheet
                             size_t f, double duration_s, double ratio)
 {
     const jm__feature *feature = &setup->model->features[f];
-    const jm__ncu_word *word = word_of(setup, f);
+    const jm__ncu_word *word = setup->word_of[f];
     if (word == NULL || word->within == JM_PART_NONE) return feature->most;
     double percent = jm__ncu_sheet_place(sheet, &setup->words->within[word->within]);
     if (isnan(percent)) return feature->most;
@@ -179,7 +174,7 @@ static void find_feature(jm__kernel_power *out, double *features, const jm__esti
                          const jm__ncu_sheet *sheet, const amounts *a, size_t f, double ratio, double voltage)
 {
     const jm__feature *feature = &setup->model->features[f];
-    const jm__ncu_word *word = word_of(setup, f);
+    const jm__ncu_word *word = setup->word_of[f];
     double rate = a->total[f] / out->duration_s;
     if (word != NULL && word->of_dram) rate /= memory_ratio(setup); /* relative to this memory's peak */
     if (word != NULL && word->always && isnan(rate)) {
@@ -226,7 +221,7 @@ static void add_flush(jm__kernel_power *out, const jm__estimate_setup *setup, co
 {
     for (size_t f = 0; f < setup->model->count; f++) {
         const jm__feature *feature = &setup->model->features[f];
-        const jm__ncu_word *word = word_of(setup, f);
+        const jm__ncu_word *word = setup->word_of[f];
         if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
         double bytes = a->total[f] / 100 * setup->file_board->dram_bytes_per_second;
         out->dram_bytes += bytes;
@@ -263,7 +258,7 @@ static const char *find_time(jm__kernel_power *out, const jm__estimate_setup *se
     if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is invalid";
     for (size_t f = 0; f < setup->model->count; f++) {
         const char *metric = setup->model->features[f].metric;
-        const jm__ncu_word *word = word_of(setup, f);
+        const jm__ncu_word *word = setup->word_of[f];
         if (jm__is_details(metric))
             a->total[f] = a->scale.duration_s * details_percent(metric, setup, sheet, a);
         else
