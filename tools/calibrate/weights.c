@@ -238,10 +238,7 @@ static double power_correction(const jm__training_set_rows *rows, size_t kernel,
         double others = rows->left_out[i] - (left_out ? share : 0); /* no weights describe those */
         if (share < own_min || others > JM_LEFT_OUT_MAX) continue;
         if (rows->feature[(i + 1) * rows->features - 1] < covered_min) continue;
-        double residual = rows->power_w[i];
-        for (size_t k = 0; k < rows->features; k++)
-            residual -= rows->feature[i * rows->features + k] * x[k];
-        product += share * residual;
+        product += share * residual_of(rows, i, x);
         square += share * share;
     }
     return square >= 1 ? product / square : NAN;
