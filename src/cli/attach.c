@@ -19,22 +19,6 @@ typedef struct process {
     pid_t pid, parent;
 } process;
 
-/* Parse "PID (NAME) STATE PARENT ..."; NAME may contain any character, parentheses too. */
-static bool read_parent(const char *pid, process *out)
-{
-    char path[64], text[512], state;
-    int parent;
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *file = fopen(path, "re");
-    size_t count = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
-    if (file != NULL) (void)fclose(file);
-    text[count] = '\0';
-    const char *end = strrchr(text, ')');
-    if (end == NULL || sscanf(end + 1, " %c %d", &state, &parent) != 2 || state == 'Z') return false;
-    *out = (process){(pid_t)atoi(pid), (pid_t)parent};
-    return true;
-}
-
 /* All processes. The caller frees the array. */
 static process *list_processes(size_t *count)
 {
@@ -50,7 +34,8 @@ static process *list_processes(size_t *count)
             if (moved == NULL) break;
             all = moved;
         }
-        if (read_parent(entry->d_name, &all[*count])) ++*count;
+        all[*count] = (process){(pid_t)atoi(entry->d_name), cli_child_parent(entry->d_name)};
+        *count += all[*count].parent >= 0;
     }
     closedir(folder);
     return all;

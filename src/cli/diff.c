@@ -63,7 +63,7 @@ static void name_runs(const cli_args *args, runs *all)
     enum { MOST_FOLDERS = 8 };
     for (int folders = 0; folders == 0 || (any_equal_names(all) && folders <= MOST_FOLDERS); folders++)
         for (int i = 0; i < all->count; i++)
-            cli_view_long_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
+            cli_view_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
 }
 
 static int read_options(const cli_args *args, diff_args *given)

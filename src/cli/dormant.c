@@ -42,8 +42,7 @@ static bool is_taken(const cli_args *args, const variable *var)
 
 static void print(const char *form, const variable *var)
 {
-    char *words[] = {(char *)(uintptr_t)var->value, NULL};
-    char *quoted = cli_child_text(words);
+    char *quoted = cli_typed_path(var->value);
     if (quoted == NULL) return;
     if (strcmp(form, "shell") == 0)
         printf("export %s=%s\n", var->name, quoted);

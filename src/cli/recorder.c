@@ -18,12 +18,6 @@
 #define BUDGET_LEAST 1e-4 /* below this, tracing gets less than a second an hour */
 #define COUNTERS_S   1.8  /* seconds of each minute, for --counters without an argument */
 
-/* Values of the options. */
-typedef struct recorder_options {
-    double counters, budget, keep_s;
-    int64_t max_bytes;
-} recorder_options;
-
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
     const char *given = cli_get(args, "--output");
@@ -57,28 +51,9 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
     return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
 }
 
-/* For jm_run_options. 10 MB: the sampler alone takes 1 MB an hour, condensed. False after a usage error. */
-static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
+static jm_status start_run(jm_run **run, const jm_run_options *options, jm_error *err)
 {
-    return cli_get_duration(args, "--keep", 60, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
-}
-
-static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           const recorder_options *measures, jm_error *err)
-{
-    jm_run_options run_options = {.size = sizeof run_options,
-                                  .path = path,
-                                  .sim = cli_get(args, "--sim"),
-                                  .command = command,
-                                  .overwrite = cli_has(args, "--force"),
-                                  .child_kernels = !cli_has(args, "--no-kernels"),
-                                  .no_cpu = cli_has(args, "--no-cpu"),
-                                  .counters = measures->counters,
-                                  .keep_s = measures->keep_s,
-                                  .max_bytes = measures->max_bytes,
-                                  .openacc = cli_has(args, "--openacc"),
-                                  .child_budget = measures->budget};
-    jm_status status = jm_run_start(run, &run_options, err);
+    jm_status status = jm_run_start(run, options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
     *run = NULL;
@@ -145,17 +120,24 @@ static void print_size(double bytes)
 
 int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
+    static const double least_bytes = 10e6; /* the sampler alone takes 1 MB an hour, condensed */
     jm_error err;
-    recorder_options measures = {0};
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &measures.counters) || !set_domains(args) ||
-        !cli_get_share(args, "--budget", BUDGET_LEAST, &measures.budget) ||
-        !get_bounds(args, &measures.keep_s, &measures.max_bytes))
+    jm_run_options options = {.size = sizeof options,
+                              .sim = cli_get(args, "--sim"),
+                              .command = command,
+                              .overwrite = cli_has(args, "--force"),
+                              .child_kernels = !cli_has(args, "--no-kernels"),
+                              .no_cpu = cli_has(args, "--no-cpu"),
+                              .openacc = cli_has(args, "--openacc")};
+    if (!get_counters(args, &options.counters) || !set_domains(args) ||
+        !cli_get_share(args, "--budget", BUDGET_LEAST, &options.child_budget) ||
+        !cli_get_duration(args, "--keep", 60, &options.keep_s) ||
+        !cli_get_size(args, "--max-size", least_bytes, &options.max_bytes))
         return jm_status_exit_code(JM_USAGE);
-    r->path = output_name(args, r->name, sizeof r->name);
+    options.path = r->path = output_name(args, r->name, sizeof r->name);
     cli_child_prepare();
-    jm_status status = start_run(&r->run, args, r->path, command, &measures, &err);
-    return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
+    return start_run(&r->run, &options, &err) == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
 static void report_other_tools(const cli_args *args)

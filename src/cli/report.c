@@ -75,7 +75,7 @@ static int write_page(const cli_args *args, jm_recording *recording, const jm_re
     char name[64];
     cli_page_run page;
     jm_error err = {0};
-    cli_view_name(name, sizeof name, cli_operand(args, 0));
+    cli_view_name(name, sizeof name, cli_operand(args, 0), 0);
     int code = cli_page_run_make(&page, name, recording, report, &err) == JM_OK
                    ? cli_page_write(args, &page, NULL, NULL)
                    : cli_fail(args, &err);

@@ -53,7 +53,7 @@ void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recordi
     if (damage != NULL) cli_message(args, "%s: %s", cli_operand(args, operand), damage);
 }
 
-void cli_view_long_name(char *out, size_t size, const char *path, int folders)
+void cli_view_name(char *out, size_t size, const char *path, int folders)
 {
     static const char suffix[] = ".joulemap";
     size_t length = strlen(path), start = length;
@@ -65,11 +65,6 @@ void cli_view_long_name(char *out, size_t size, const char *path, int folders)
                     name[length - sizeof suffix] != '/';
     if (suffixed) length -= sizeof suffix - 1;
     snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
-}
-
-void cli_view_name(char *out, size_t size, const char *path)
-{
-    cli_view_long_name(out, size, path, 0);
 }
 
 /* ---- the page */

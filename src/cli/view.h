@@ -38,11 +38,9 @@ int cli_view_refuse(const cli_args *args, const char *view, const char *why, con
 /* Report damage of the recording on stderr, for formats that have no place for it. Call it after reading. */
 void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recording *recording);
 
-/* The name of a run for display: "base" for "runs/base.joulemap". */
-void cli_view_name(char *out, size_t size, const char *path);
-
-/* The same with up to `folders` parent folders: "runs/base" with one. */
-void cli_view_long_name(char *out, size_t size, const char *path, int folders);
+/* The name of a run for display, with up to `folders` parent folders: "base" or "runs/base" for
+ * "/data/runs/base.joulemap". */
+void cli_view_name(char *out, size_t size, const char *path, int folders);
 
 /* ---- The option --html: a run as a page. */
 

@@ -29,12 +29,6 @@ enum { STEPS_MIN = 4 };
 
 /* ---- a search while a command runs */
 
-/* A measured trial; [number - 1]. */
-typedef struct cap_trial_done {
-    jm_cap_trial trial;
-    cap_window window;
-} cap_trial_done;
-
 typedef struct cap_live {
     const cli_args *args;
     cli_recorder recorder;
@@ -44,10 +38,9 @@ typedef struct cap_live {
     int board;
     double settle_s, window_s, wait_s;
     double set_w, set_mhz; /* last setting; NAN: none */
-    cap_trial_done *done;  /* [done_count] */
-    size_t done_count, done_capacity;
-    jm_error failure; /* why the search was interrupted; status JM_OK: it was not */
-    bool stopped;     /* --stop ended the command */
+    cap_window *windows;   /* of the trials whose result was reported */
+    jm_error failure;      /* why the search was interrupted; status JM_OK: it was not */
+    bool stopped;          /* --stop ended the command */
 } cap_live;
 
 /* ---- steps within a time range: of one process, with their mean distance */
@@ -247,16 +240,14 @@ static outcome measure(cap_live *live, const jm_cap_trial *trial, cap_window *wi
     return FAILED;
 }
 
-static bool store_window(cap_live *live, const jm_cap_trial *trial, const cap_window *window)
+/* The window of the trial whose result is reported next. */
+static bool store_window(cap_live *live, const cap_window *window)
 {
-    if (live->done_count == live->done_capacity) {
-        size_t capacity = live->done_capacity == 0 ? 64 : 2 * live->done_capacity;
-        cap_trial_done *grown = realloc(live->done, capacity * sizeof *grown);
-        if (grown == NULL) return false;
-        live->done = grown;
-        live->done_capacity = capacity;
-    }
-    live->done[live->done_count++] = (cap_trial_done){*trial, *window};
+    size_t count = jm_cap_search_told_count(live->search);
+    cap_window *grown = realloc(live->windows, (count + 1) * sizeof *grown);
+    if (grown == NULL) return false;
+    live->windows = grown;
+    grown[count] = *window;
     return true;
 }
 
@@ -278,11 +269,13 @@ static outcome run_trial(cap_live *live, const jm_cap_trial *trial)
     if (o != CONTINUE) return o;
     /* Set it again: this fails if the lease ended meanwhile. The window then measured the previous cap. */
     if (jm_cap_lease_set(live->lease, trial->cap_w, NULL, &live->failure) != JM_OK) return FAILED;
+    if (!store_window(live, &window)) {
+        cli_set_error(&live->failure, JM_NO_MEMORY, "", "out of memory");
+        return FAILED;
+    }
     if (jm_cap_search_tell(live->search, &probe, &live->failure) != JM_OK) return FAILED;
     print_trial(live, trial, &probe);
-    if (store_window(live, trial, &window)) return CONTINUE;
-    cli_set_error(&live->failure, JM_NO_MEMORY, "", "out of memory");
-    return FAILED;
+    return CONTINUE;
 }
 
 static outcome run_trials(cap_live *live)
@@ -342,7 +335,7 @@ static void search_run(cap_live *live)
 static void free_live(cap_live *live)
 {
     jm_cap_search_free(live->search);
-    free(live->done);
+    free(live->windows);
 }
 
 /* ---- phases: time and energy of each per step and trial, from the complete recording */
@@ -374,29 +367,29 @@ static void add_part(part *parts, size_t *count, const jm_row *row)
     parts[i].half_j = hypot(parts[i].half_j, (row->energy_high_j - row->energy_low_j) / 2);
 }
 
-static jm_status report_part(cap_live *live, const cap_trial_done *done, const part *p, jm_error *err)
+static jm_status report_part(cap_live *live, size_t trial, const part *p, jm_error *err)
 {
     static const double fit_uncertainty_min = 1e-3; /* a fit's interval can be too narrow */
-    double steps = (double)done->window.steps;
+    const cap_window *window = &live->windows[trial];
+    double steps = (double)window->steps;
     if (!(p->busy_s > 0) || !(p->energy_j > 0)) return JM_OK;
-    double power_w = p->energy_j / p->busy_s, step_uncertainty = done->window.step_u_s / done->window.step_s;
+    double power_w = p->energy_j / p->busy_s, step_uncertainty = window->step_u_s / window->step_s;
     const jm_cap_probe probe = {
         .time_s = p->busy_s / steps,
         .power_w = power_w,
         .time_u_s = fmax(step_uncertainty, fit_uncertainty_min) * p->busy_s / steps,
         .power_u_w = fmin(fmax(p->half_j / 1.96 / p->energy_j, fit_uncertainty_min), 1) * power_w};
-    jm_status status = jm_cap_search_tell_part(live->search, done->trial.number, p->name, &probe, err);
+    jm_status status = jm_cap_search_tell_part(live->search, trial + 1, p->name, &probe, err);
     /* USAGE: a part that the first trials lack has no reference. */
     return status == JM_USAGE || status == JM_LIMIT ? JM_OK : status;
 }
 
-static jm_status report_parts(cap_live *live, jm_recording *recording, const cap_trial_done *done,
-                              jm_error *err)
+static jm_status report_parts(cap_live *live, jm_recording *recording, size_t trial, jm_error *err)
 {
     const jm_report_options options = {.size = sizeof options,
                                        .by = JM_BY_PHASE,
-                                       .from_ns = done->window.from_ns,
-                                       .to_ns = done->window.to_ns};
+                                       .from_ns = live->windows[trial].from_ns,
+                                       .to_ns = live->windows[trial].to_ns};
     part parts[JM_CAP_MOST_PARTS];
     size_t count = 0;
     jm_report *report;
@@ -405,7 +398,7 @@ static jm_status report_parts(cap_live *live, jm_recording *recording, const cap
     for (size_t i = 0; i < jm_report_row_count(report); i++)
         if (is_part(jm_report_row(report, i))) add_part(parts, &count, jm_report_row(report, i));
     for (size_t i = 0; status == JM_OK && i < count; i++)
-        status = report_part(live, done, &parts[i], err);
+        status = report_part(live, trial, &parts[i], err);
     jm_report_free(report);
     return status;
 }
@@ -413,21 +406,21 @@ static jm_status report_parts(cap_live *live, jm_recording *recording, const cap
 static jm_status report_all_parts(cap_live *live, jm_recording *recording, jm_error *err)
 {
     jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < live->done_count; i++) {
-        jm_cap_stage stage = live->done[i].trial.stage;
+    for (size_t i = 0; status == JM_OK && i < jm_cap_search_told_count(live->search); i++) {
+        jm_cap_stage stage = jm_cap_search_told(live->search, i)->trial.stage;
         if (stage == JM_CAP_STAGE_PROBE || stage == JM_CAP_STAGE_SWEEP)
-            status = report_parts(live, recording, &live->done[i], err);
+            status = report_parts(live, recording, i, err);
     }
     return status;
 }
 
 /* ---- joules by layer, reference against choice: each window is a run of its side */
 
-enum { MOST_WINDOWS = 16, /* per side; each needs its own report */ MOST_DEPTH = 6 };
+enum { MOST_WINDOWS = 16, /* per side; each needs its own report */ MOST_DEPTH = 6, LAYERS = 12 };
 
 typedef struct cap_saved {
     jm_report *reports[2][MOST_WINDOWS]; /* reference, choice */
-    size_t is_large[2];
+    size_t counts[2];
     char names[2][40];
     jm_diff *diff;
 } cap_saved;
@@ -437,10 +430,9 @@ static jm_status add_window(cap_saved *saved, int side, jm_recording *recording,
 {
     const jm_report_options options = {
         .size = sizeof options, .by = JM_BY_LAYER, .from_ns = window->from_ns, .to_ns = window->to_ns};
-    if (saved->is_large[side] == MOST_WINDOWS) return JM_OK;
-    jm_status status =
-        jm_report_create(&saved->reports[side][saved->is_large[side]], recording, &options, err);
-    saved->is_large[side] += status == JM_OK;
+    if (saved->counts[side] == MOST_WINDOWS) return JM_OK;
+    jm_status status = jm_report_create(&saved->reports[side][saved->counts[side]], recording, &options, err);
+    saved->counts[side] += status == JM_OK;
     return status;
 }
 
@@ -449,24 +441,21 @@ static jm_status add_windows(cap_saved *saved, const cap_live *live, const jm_ca
                              jm_recording *recording, jm_error *err)
 {
     jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < live->done_count; i++) {
-        const jm_cap_trial *t = &live->done[i].trial;
+    for (size_t i = 0; status == JM_OK && i < jm_cap_search_told_count(live->search); i++) {
+        const jm_cap_trial *t = &jm_cap_search_told(live->search, i)->trial;
         bool chosen = t->cap_w == found->choice.cap_w && t->clock_mhz == found->clock_mhz;
         if (found->proven != (t->stage == JM_CAP_STAGE_PROOF) || (!chosen && !t->reference)) continue;
-        status = add_window(saved, t->reference ? 0 : 1, recording, &live->done[i].window, err);
+        status = add_window(saved, t->reference ? 0 : 1, recording, &live->windows[i], err);
     }
     return status;
 }
 
 static jm_status compare(cap_saved *saved, const jm_cap_found *found, jm_error *err)
 {
-    const jm_report *reports[2][MOST_WINDOWS];
     jm_diff_side sides[2];
-    for (int side = 0; side < 2; side++) {
-        for (size_t i = 0; i < saved->is_large[side]; i++)
-            reports[side][i] = saved->reports[side][i];
-        sides[side] = (jm_diff_side){.reports = reports[side], .count = saved->is_large[side]};
-    }
+    for (int side = 0; side < 2; side++)
+        sides[side] = (jm_diff_side){.reports = (const jm_report *const *)saved->reports[side],
+                                     .count = saved->counts[side]};
     snprintf(saved->names[0], sizeof saved->names[0], "%g W", found->choice.reference_w);
     int length = snprintf(saved->names[1], sizeof saved->names[1], "%g W", found->choice.cap_w);
     if (found->clock_mhz > 0)
@@ -483,7 +472,7 @@ static void free_saved(cap_saved *saved)
     if (saved == NULL) return;
     jm_diff_free(saved->diff);
     for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < saved->is_large[side]; i++)
+        for (size_t i = 0; i < saved->counts[side]; i++)
             jm_report_free(saved->reports[side][i]);
     free(saved);
 }
@@ -498,8 +487,7 @@ static jm_status create_saved(cap_saved **out, const cap_live *live, jm_recordin
     cap_saved *saved = calloc(1, sizeof *saved);
     if (saved == NULL) return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     status = add_windows(saved, live, &found, recording, err);
-    if (status == JM_OK && saved->is_large[0] > 0 && saved->is_large[1] > 0)
-        status = compare(saved, &found, err);
+    if (status == JM_OK && saved->counts[0] > 0 && saved->counts[1] > 0) status = compare(saved, &found, err);
     if (status == JM_OK && saved->diff != NULL)
         *out = saved;
     else
@@ -566,14 +554,14 @@ static void print_row(FILE *out, const jm_diff *diff, const jm_diff_row *row)
     fputs(row->verdict == JM_CHANGE_LESS || row->verdict == JM_CHANGE_MORE ? "\n" : " ?\n", out);
 }
 
-static char *saved_text(const cap_saved *saved, size_t most)
+static char *saved_text(const cap_saved *saved)
 {
     char *text = NULL;
     size_t size, left_out = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
     const jm_diff *diff = saved->diff;
-    double least_j = smallest_shown_j(diff, most);
+    double least_j = smallest_shown_j(diff, LAYERS);
     fprintf(out, "\n  %-24s%17s%17s%17s\n", "joules a step", saved->names[0], saved->names[1], "saved");
     print_row(out, diff, jm_diff_total(diff));
     for (size_t i = 0; i < jm_diff_row_count(diff); i++) {
@@ -595,8 +583,7 @@ enum {
     LIVE_PROBES = 10,
     CAPS_IN_RANGE = 20, /* about this many caps ... */
     ROUND_W = 5,        /* ... in multiples of this */
-    CLOCKS = 12,
-    LAYERS = 12
+    CLOCKS = 12
 };
 
 static const double live_drift = .003; /* per window: a choice, for a board that gets warm */
@@ -648,7 +635,7 @@ static int replay(const cli_args *args, const char *path)
 static int print_saved(const cli_args *args, const cap_saved *saved)
 {
     if (saved == NULL) return 0;
-    char *text = saved_text(saved, LAYERS);
+    char *text = saved_text(saved);
     if (text == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_write(text);
     free(text);
