@@ -136,9 +136,8 @@ bool cli_takes_word(const cli_option *option)
 
 static int accept(cli_args *args, const cli_option *option, const char *value)
 {
-    if (option->argument != NULL && value[0] == '\0') {
+    if (option->argument != NULL && value[0] == '\0')
         return cli_usage_error(args, "option \"%s\" needs an argument (%s)", option->name, option->argument);
-    }
     if (option->choices != NULL && choice_index(option->choices, value) < 0)
         return report_wrong_choice(args, option, value);
     args->given[args->given_count++] = (cli_given){option, value};
@@ -161,9 +160,8 @@ static int parse_long(cli_args *args, int argc, char **argv, int *i)
     for (const cli_option *option = args->verb->options; option->name != NULL; option++) {
         if (strncmp(option->name, word, length) != 0 || option->name[length] != '\0') continue;
         if (option->argument == NULL) {
-            if (word[length] == '=') {
+            if (word[length] == '=')
                 return cli_usage_error(args, "option \"%s\" takes no argument", option->name);
-            }
             return accept(args, option, "");
         }
         if (word[length] == '=') return accept(args, option, word + length + 1);
@@ -185,9 +183,8 @@ static int parse_letters(cli_args *args, int argc, char **argv, int *i)
         const cli_option *option = args->verb->options;
         while (option->name != NULL && option->letter != *letter)
             option++;
-        if (option->name == NULL) {
+        if (option->name == NULL)
             return cli_usage_error(args, "unknown option \"-%c\" in \"%s\"", *letter, argv[*i]);
-        }
         if (option->argument != NULL) {
             if (letter[1] != '\0') return accept(args, option, letter + 1);
             return accept_next(args, option, argc, argv, i);
@@ -215,21 +212,17 @@ static int check_operands(const cli_args *args)
     const cli_verb *verb = args->verb;
     if (verb->max_operands >= 0 && args->operand_count > verb->max_operands) {
         const char *extra = args->operands[verb->max_operands];
-        if (verb->takes_command && args->command == NULL) {
+        if (verb->takes_command && args->command == NULL)
             return cli_usage_error(args, "unexpected \"%s\"; the command goes after \"--\"", extra);
-        }
         return cli_usage_error(args, "unexpected operand \"%s\"", extra);
     }
-    if (args->operand_count < verb->min_operands) {
+    if (args->operand_count < verb->min_operands)
         return cli_usage_error(args, "an operand is missing: joulemap %s %s", verb->name, verb->usage);
-    }
-    if (verb->takes_command && (args->command == NULL || args->command[0] == NULL)) {
+    if (verb->takes_command && (args->command == NULL || args->command[0] == NULL))
         return cli_usage_error(args, "the command is missing: joulemap %s %s", verb->name, verb->usage);
-    }
     for (const cli_option *option = verb->options; option->name != NULL; option++) {
-        if (cli_is_required(verb, option) && !cli_has(args, option->name)) {
+        if (cli_is_required(verb, option) && !cli_has(args, option->name))
             return cli_usage_error(args, "option \"%s %s\" is missing", option->name, option->argument);
-        }
     }
     if (verb->subcommands != NULL && choice_index(verb->subcommands, args->operands[0]) < 0)
         return report_unknown_subcommand(args);
@@ -245,9 +238,8 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     *args = (cli_args){.verb = verb, .before_dashes = -1};
     args->given = calloc(most, sizeof *args->given);
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
-    if (args->given == NULL || args->operands == NULL) {
+    if (args->given == NULL || args->operands == NULL)
         return cli_error(args, JM_NO_MEMORY, "", "out of memory");
-    }
     for (int i = 0; i < argc; i++) {
         int code = CLI_GO_ON;
         if (strcmp(argv[i], "--") == 0) {

@@ -315,12 +315,9 @@ const cli_verb cli_verb_attach = {
     .summary = "record a program that runs already",
     .description =
         "Records the power of all GPUs, and of process PID and those that it started their kernels, NVTX "
-        "ranges "
-        "and spans, if they were started by `joulemap dormant`: from now until Ctrl-C, the end of --seconds "
-        "or "
-        "of the process. The process goes on unchanged and can be attached to again. It is neither stopped "
-        "nor "
-        "traced nor sent a signal.\n\n"
+        "ranges and spans, if they were started by `joulemap dormant`: from now until Ctrl-C, the end of "
+        "--seconds or of the process. The process goes on unchanged and can be attached to again. It is "
+        "neither stopped nor traced nor sent a signal.\n\n"
         "Of a program that was started otherwise, only the power of the boards is recorded, whoever uses "
         "them.\n\n"
         "  joulemap attach --seconds 60 -o minute.joulemap 4711\n"

@@ -93,10 +93,9 @@ static int compare_with_total(const jm_report *report)
     bool missed = !(fabs(sum) <= CLI_TOTAL_WITHIN);
     printf("\n%s: the rows add up to the total (%s) within %.3f %% (%.1f %% promised).\n",
            missed ? "MISSED" : "ok", totals->total_source, fabs(sum) * 100, CLI_TOTAL_WITHIN * 100);
-    if (isfinite(totals->closure)) {
+    if (isfinite(totals->closure))
         printf("Before it was scaled to that total, the fit alone came to %.2f %% %s.\n",
                fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
-    }
     printf("On a real GPU the truth of a layer is not known, only the total. For layers beside their truth:\n"
            "  joulemap demo --sim h200\n");
     return missed ? CLI_EXIT_MISSED : 0;
@@ -180,19 +179,14 @@ const cli_verb cli_verb_demo = {
     .usage = "[options]",
     .summary = "record an example program, compare the report with the truth",
     .description =
-        "Records a small transformer that trains and validates, and shows the joules of its "
-        "layers. On a simulated "
-        "GPU, the default where there is no real one, it trains on the CPU; the simulated GPU knows how "
-        "much each layer truly took, and the "
-        "table puts that beside what joulemap found. On a real GPU only the total is known, "
-        "from its energy counter.\n"
-        "\n"
-        "Exit code 0 says: every layer with more than 2 % of the energy is within 5 % of the "
-        "truth, and all rows add up to "
-        "the GPU's total within 0.5 %. 1 says that this was missed.\n"
-        "\n"
-        "Needs Python with PyTorch and joulemap: that of the installed package, or "
-        "JOULEMAP_PYTHON, or python3.\n",
+        "Records a small transformer that trains and validates, and shows the joules of its layers. On a "
+        "simulated GPU, the default where there is no real one, it trains on the CPU; the simulated GPU "
+        "knows how much each layer truly took, and the table puts that beside what joulemap found. On a real "
+        "GPU only the total is known, from its energy counter.\n\n"
+        "Exit code 0 says: every layer with more than 2 % of the energy is within 5 % of the truth, and all "
+        "rows add up to the GPU's total within 0.5 %. 1 says that this was missed.\n\n"
+        "Needs Python with PyTorch and joulemap: that of the installed package, or JOULEMAP_PYTHON, or "
+        "python3.\n",
     .options = options_table,
     .run = run,
 };

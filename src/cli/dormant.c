@@ -90,8 +90,7 @@ const cli_verb cli_verb_dormant = {
     .summary = "run a command that can be recorded later, at no cost until then",
     .description =
         "Becomes COMMAND, in an environment in which `joulemap attach` can record it and the processes that "
-        "it "
-        "starts at any time: their kernels, their NVTX ranges and joulemap's spans. Until then nothing is "
+        "it starts at any time: their kernels, their NVTX ranges and joulemap's spans. Until then nothing is "
         "recorded: CUDA loads joulemap's library, which waits in a thread that sleeps; CUPTI is not "
         "loaded.\n\n"
         "A joulemap.Session in such a program waits, too, and keeps no recording of its own.\n\n"

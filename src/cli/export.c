@@ -84,14 +84,11 @@ const cli_verb cli_verb_export = {
     .usage = "FILE --format FORMAT [options]",
     .summary = "write a recording's rows for other programs",
     .description =
-        "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
-        "each name, and "
-        "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
-        "For flame graphs of joules there are folded stacks (flamegraph.pl, speedscope); perfetto (and "
-        "chrome, the same as JSON) is a trace of spans, kernels, power, clock and hardware counters; "
-        "pprof has joules and time by layer and kernel. "
-        "OpenMetrics has a counter a row.\n"
-        "\n"
+        "Writes all rows of a view, with every figure in full. CSV has a header with the unit in each name, "
+        "and an empty field where there is no figure. JSON is that of `joulemap report --json`. For flame "
+        "graphs of joules there are folded stacks (flamegraph.pl, speedscope); perfetto (and chrome, the "
+        "same as JSON) is a trace of spans, kernels, power, clock and hardware counters; pprof has joules "
+        "and time by layer and kernel. OpenMetrics has a counter a row.\n\n"
         "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
         "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,

@@ -225,9 +225,8 @@ static void man_print(FILE *out, const cli_verb *const *verbs)
 static bool takes_file(const cli_option *option)
 {
     static const char *const words[] = {"FILE", "OUT", "CSV", "PATH"};
-    for (size_t i = 0; option->argument != NULL && i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; option->argument != NULL && i < sizeof words / sizeof *words; i++)
         if (strcmp(option->argument, words[i]) == 0) return true;
-    }
     return false;
 }
 
@@ -476,8 +475,7 @@ const cli_verb cli_verb_help = {
     .name = "help",
     .usage = "[VERB] [options]",
     .summary = "explain a verb; print the manual page or shell completion",
-    .description = "Without operands: all verbs. With a verb: what it does and its options.\n"
-                   "\n"
+    .description = "Without operands: all verbs. With a verb: what it does and its options.\n\n"
                    "Man page and completion are made from the same tables as this text:\n"
                    "  joulemap help --man | man -l -\n"
                    "  source <(joulemap help --completion bash)\n"

@@ -51,44 +51,28 @@ static int check_recording(const cli_args *args, int operand, long long gpu)
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
-typedef struct numbers {
-    long long gpu, dpi, smooth; /* -1: not given */
-} numbers;
-
-static int get_numbers(const cli_args *args, numbers *n)
+static void make_line(cli_line *line, const cli_args *args)
 {
-    *n = (numbers){-1, -1, -1};
-    bool valid = cli_get_number(args, "--gpu", 0, INT_MAX, &n->gpu) &&
-                 cli_get_number(args, "--dpi", 10, 2400, &n->dpi) &&
-                 cli_get_number(args, "--smooth", 1, 1000000, &n->smooth);
-    return valid ? CLI_GO_ON : jm_status_exit_code(JM_USAGE);
-}
-
-static void make_line(cli_line *line, const cli_args *args, const numbers *n)
-{
-    static const char *const texts[] = {"--figure", "--output", "--counts"};
-    static const char *const flags[] = {"--list", "--dark"};
+    static const char *const passed_on[] = {"--figure", "--output", "--counts", "--list",
+                                            "--dark",   "--gpu",    "--dpi",    "--smooth"};
     cli_line_add_all(line, (const char *const[]){cli_python(), "-m", "joulemap.plots", NULL});
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (cli_has(args, texts[i]))
-            cli_line_add_all(line, (const char *const[]){texts[i], cli_get(args, texts[i]), NULL});
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (cli_has(args, flags[i])) cli_line_add(line, flags[i]);
-    if (n->gpu >= 0) cli_line_add_number(line, "--gpu", n->gpu);
-    if (n->dpi >= 0) cli_line_add_number(line, "--dpi", n->dpi);
-    if (n->smooth >= 0) cli_line_add_number(line, "--smooth", n->smooth);
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
+        const char *value = cli_get(args, passed_on[i]);
+        if (value != NULL) cli_line_add(line, passed_on[i]);
+        if (value != NULL && value[0] != '\0') cli_line_add(line, value); /* "" for a flag */
+    }
     cli_line_add(line, "--");
     for (int i = 0; i < args->operand_count; i++)
         cli_line_add(line, cli_operand(args, i));
 }
 
-static int draw(const cli_args *args, const numbers *n)
+static int draw(const cli_args *args)
 {
     static const char *const no_variables[] = {NULL};
     cli_child child;
     cli_line line = {0};
     jm_error err = {0};
-    make_line(&line, args, n);
+    make_line(&line, args);
     cli_child_prepare();
     jm_status status = cli_child_start(&child, line.words, no_variables, &err);
     if (status == JM_OK) cli_child_wait(&child);
@@ -106,13 +90,16 @@ static bool takes_search_json(const cli_args *args)
 
 static int run(const cli_args *args)
 {
-    numbers n;
+    long long gpu = -1, dpi, smooth;
     int code = check_usage(args);
-    if (code == CLI_GO_ON) code = get_numbers(args, &n);
+    if (code != CLI_GO_ON) return code;
+    if (!cli_get_number(args, "--gpu", 0, INT_MAX, &gpu) || !cli_get_number(args, "--dpi", 10, 2400, &dpi) ||
+        !cli_get_number(args, "--smooth", 1, 1000000, &smooth))
+        return jm_status_exit_code(JM_USAGE);
     for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !takes_search_json(args); i++)
-        code = check_recording(args, i, n.gpu);
+        code = check_recording(args, i, gpu);
     if (code == CLI_GO_ON) code = cli_python_check(args, NULL, false);
-    return code == CLI_GO_ON ? draw(args, &n) : code;
+    return code == CLI_GO_ON ? draw(args) : code;
 }
 
 /* The keys of python/joulemap/plots/table.py; tests/python/test_plots.py holds them equal. */
@@ -143,14 +130,12 @@ const cli_verb cli_verb_plot = {
     .summary = "draw a figure of a recording",
     .description =
         "Draws power, utilisation and energy over time, their distributions, phases, layers, steps, a flame "
-        "graph of joules, a roofline of joules, two runs beside each other, or a search for a power cap "
-        "(its JSON does), for a paper or a screen. "
-        "Phases are shaded, intervals are the 95 % intervals of reports, and figures of a simulated GPU are "
-        "marked as such. A figure that cannot be drawn is an error with the reason.\n"
-        "\n"
+        "graph of joules, a roofline of joules, two runs beside each other, or a search for a power cap (its "
+        "JSON does), for a paper or a screen. Phases are shaded, intervals are the 95 % intervals of "
+        "reports, and figures of a simulated GPU are marked as such. A figure that cannot be drawn is an "
+        "error with the reason.\n\n"
         "Needs Python with joulemap and Matplotlib (pip install 'joulemap[plot]'): that of the installed "
-        "package, or JOULEMAP_PYTHON, or python3. joulemap.plots has the same figures with more options.\n"
-        "\n"
+        "package, or JOULEMAP_PYTHON, or python3. joulemap.plots has the same figures with more options.\n\n"
         "  joulemap plot gpt.joulemap --figure power_time -o power.pdf\n"
         "  joulemap plot before.joulemap after.joulemap --figure two_runs -o runs.svg\n"
         "  joulemap plot --list\n",

@@ -340,10 +340,9 @@ int cli_scratch_make(const cli_args *args)
                           tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp", args->verb->name);
     if (length >= (int)sizeof folder)
         return cli_error(args, JM_LIMIT, "set TMPDIR to another folder", "TMPDIR is too long a path");
-    if (mkdtemp(folder) == NULL) {
+    if (mkdtemp(folder) == NULL)
         return cli_error(args, JM_IO, "set TMPDIR to a folder that can be written",
                          "cannot make a folder %s: %s", folder, strerror(errno));
-    }
     for (int i = 0; i < SUFFIX_COUNT; i++)
         snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name, suffixes[i]);
     watch_signals();

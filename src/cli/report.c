@@ -206,18 +206,14 @@ const cli_verb cli_verb_report = {
     .usage = "FILE [options]",
     .summary = "show where the joules of a recording went",
     .description =
-        "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU), single "
-        "span, or request of a server. A parent's row holds the energy of its children too; the share is "
-        "that of the "
-        "total. Idle time, kernels of collectives (NCCL, NVSHMEM, RCCL), work outside of any layer, "
-        "and what the data cannot separate are rows of their own, so that nothing is missing from "
-        "the total.\n"
-        "\n"
+        "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU), single span, or "
+        "request of a server. A parent's row holds the energy of its children too; the share is that of the "
+        "total. Idle time, kernels of collectives (NCCL, NVSHMEM, RCCL), work outside of any layer, and what "
+        "the data cannot separate are rows of their own, so that nothing is missing from the total.\n\n"
         "The column \"known\" shows the source: measured, fitted (by the fit of the sensor's readings to "
         "what ran), counters (hardware counters times their weights on this GPU), isolated, given (by "
         "--prior), weak (the data say less than what was assumed before), or unresolved (the data cannot "
-        "separate it from its neighbours).\n"
-        "\n"
+        "separate it from its neighbours).\n\n"
         "  joulemap report gpt.joulemap\n"
         "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
         "  joulemap report gpt.joulemap --sum '*.attn'\n"

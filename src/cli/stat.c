@@ -180,26 +180,12 @@ static json_t *run_json(const stat_run *run)
 
 /* ---- mean and spread of several runs without their warm-up, outliers and drift */
 
-/* The figures of a run: name, unit, key in JSON. */
-#define FIGURES(X)                                                                                           \
-    X(ENERGY, "energy", "J", "energy_j")                                                                     \
-    X(TIME, "time", "s", "time_s")                                                                           \
-    X(POWER, "power", "W", "power_w")
-
-enum {
-#define X(name, text, unit, key) name,
-    FIGURES(X)
-#undef X
-        FIGURE_COUNT
-};
+/* The figures of a run. */
+enum { ENERGY, TIME, POWER, FIGURE_COUNT };
 
 static const struct {
-    const char *text, *unit, *key;
-} figures[FIGURE_COUNT] = {
-#define X(name, text, unit, key) {text, unit, key},
-    FIGURES(X)
-#undef X
-};
+    const char *text, *unit, *key; /* the key in JSON */
+} figures[FIGURE_COUNT] = {{"energy", "J", "energy_j"}, {"time", "s", "time_s"}, {"power", "W", "power_w"}};
 
 typedef struct repeats {
     const stat_run *runs;
@@ -217,11 +203,6 @@ static double value_of(const stat_run *run, int figure)
     const jm_report_totals *totals = &run->totals;
     if (figure == TIME) return run->duration_s;
     return figure == ENERGY ? totals->total_energy_j : totals->total_energy_j / totals->duration_s;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
 }
 
 static bool is_known(const double *values, size_t count)
@@ -243,7 +224,8 @@ static jm_status find_stats(repeats *r, jm_error *err)
     }
     bool known = is_known(r->values[ENERGY], r->count);
     r->warm_up = jm_repeats_warm_up(r->values[TIME], r->count);
-    if (known) r->warm_up = larger(r->warm_up, jm_repeats_warm_up(r->values[ENERGY], r->count));
+    size_t by_energy = known ? jm_repeats_warm_up(r->values[ENERGY], r->count) : 0;
+    if (by_energy > r->warm_up) r->warm_up = by_energy;
     size_t steady = r->count - r->warm_up, found;
     jm_status status = JM_OK;
     for (int f = 0; status == JM_OK && f < FIGURE_COUNT; f++)
@@ -263,9 +245,9 @@ static void free_stats(repeats *r)
 
 /* ---- several runs as text */
 
-static double percent(double part, double succeeded)
+static double percent(double part, double whole)
 {
-    return 100 * part / succeeded;
+    return 100 * part / whole;
 }
 
 /* As many decimals as show two digits of the spread. */
@@ -630,8 +612,8 @@ const cli_verb cli_verb_stat = {
         "interval from the spread of the runs, standard deviation and median. First runs that differ from "
         "those after them (a warm-up) are left out; outliers are named, and so is a drift from run to run, "
         "as of a GPU that warms up. A run that fails is the last.\n\n"
-        "With --interval S a line every S seconds shows the energy since the line before; with --json "
-        "each is an object on a line of its own, and so is the last one, of the whole run.\n\n"
+        "With --interval S a line every S seconds shows the energy since the line before; with --json each "
+        "is an object on a line of its own, and so is the last one, of the whole run.\n\n"
         "The interval of a single run is relative to the GPU's own sensor; docs/accuracy.md has the accuracy "
         "of the sensors themselves.\n\n"
         "  joulemap stat -- python train.py\n"
