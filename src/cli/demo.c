@@ -101,33 +101,32 @@ static int compare_with_total(const jm_report *report)
     return missed ? CLI_EXIT_MISSED : 0;
 }
 
+static int show_report(const demo_state *demo, const jm_report *report)
+{
+    const jm_text_options shown = {.size = sizeof shown,
+                                   .width = cli_terminal_width(STDOUT_FILENO),
+                                   .ask_for_notes = "`joulemap report --notes` on its recording"};
+    char *text;
+    jm_error err = {0};
+    if (jm_report_text(report, &shown, &text, &err) != JM_OK) return cli_fail(demo->args, &err);
+    cli_progress(NULL);
+    cli_write(text);
+    cli_write("\n");
+    free(text);
+    return demo->sim != NULL ? compare_with_truth(demo, report) : compare_with_total(report);
+}
+
 static int show(const demo_state *demo)
 {
     jm_recording *recording;
+    jm_report *report;
     jm_error err = {0};
     if (jm_recording_open(&recording, demo->recording, &err) != JM_OK) return cli_fail(demo->args, &err);
     cli_progress("fitting power to layers");
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_LAYER};
-    jm_report *report;
-    char *text = NULL;
-    int code;
-    if (jm_report_create(&report, recording, &options, &err) != JM_OK) {
-        code = cli_fail(demo->args, &err);
-    } else {
-        const jm_text_options shown = {.size = sizeof shown,
-                                       .width = cli_terminal_width(STDOUT_FILENO),
-                                       .ask_for_notes = "`joulemap report --notes` on its recording"};
-        if (jm_report_text(report, &shown, &text, &err) == JM_OK) {
-            cli_progress(NULL);
-            cli_write(text);
-            cli_write("\n");
-            code = demo->sim != NULL ? compare_with_truth(demo, report) : compare_with_total(report);
-        } else {
-            code = cli_fail(demo->args, &err);
-        }
-        free(text);
-        jm_report_free(report);
-    }
+    jm_status status = jm_report_create(&report, recording, &options, &err);
+    int code = status == JM_OK ? show_report(demo, report) : cli_fail(demo->args, &err);
+    if (status == JM_OK) jm_report_free(report);
     jm_recording_close(recording);
     return code;
 }

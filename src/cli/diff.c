@@ -15,7 +15,8 @@ enum { NAME_SIZE = 128 };
 /* The recordings of both sides, those of A first. */
 typedef struct runs {
     int count, a_count;
-    char (*names)[NAME_SIZE];  /* [count] */
+    char (*texts)[NAME_SIZE];  /* [count] */
+    const char **names;        /* [count], in `texts` */
     jm_recording **recordings; /* [count], open as long as the reports */
     jm_report **reports;       /* [count] */
 } runs;
@@ -62,8 +63,10 @@ static void name_runs(const cli_args *args, runs *all)
 {
     enum { MOST_FOLDERS = 8 };
     for (int folders = 0; folders == 0 || (any_equal_names(all) && folders <= MOST_FOLDERS); folders++)
-        for (int i = 0; i < all->count; i++)
-            cli_view_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
+        for (int i = 0; i < all->count; i++) {
+            cli_view_name(all->texts[i], sizeof all->texts[i], cli_operand(args, i), folders);
+            all->names[i] = all->texts[i];
+        }
 }
 
 static int read_options(const cli_args *args, diff_args *given)
@@ -152,26 +155,15 @@ static int write_page(const cli_args *args, const runs *all, const jm_diff *diff
     return code;
 }
 
-static jm_status make_diff(jm_diff **diff, const diff_args *given, const runs *all, jm_error *err)
-{
-    const char **names = calloc((size_t)all->count, sizeof *names);
-    if (names == NULL) return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
-    for (int i = 0; i < all->count; i++)
-        names[i] = all->names[i];
-    const jm_report *const *reports = (const jm_report *const *)all->reports;
-    const jm_diff_side a = {reports, names, (size_t)all->a_count},
-                       b = {reports + all->a_count, names + all->a_count,
-                            (size_t)(all->count - all->a_count)};
-    jm_status status = jm_diff_create_many(diff, &a, &b, &given->options, err);
-    free(names);
-    return status;
-}
-
 static int compare(const cli_args *args, const diff_args *given, const runs *all)
 {
     jm_diff *diff;
     jm_error err = {0};
-    if (make_diff(&diff, given, all, &err) != JM_OK) return cli_fail(args, &err);
+    const jm_report *const *reports = (const jm_report *const *)all->reports;
+    size_t a_count = (size_t)all->a_count, b_count = (size_t)all->count - a_count;
+    const jm_diff_side a = {reports, all->names, a_count},
+                       b = {reports + a_count, all->names + a_count, b_count};
+    if (jm_diff_create_many(&diff, &a, &b, &given->options, &err) != JM_OK) return cli_fail(args, &err);
     int code =
         cli_has(args, "--html") ? write_page(args, all, diff) : print_diff(args, diff, (size_t)given->limit);
     if (code == 0) code = check_threshold(args, diff, given->fail_over);
@@ -200,13 +192,15 @@ static int run(const cli_args *args)
     int code = read_options(args, &given);
     if (code == CLI_GO_ON) code = find_sides(args, &all.a_count);
     if (code != CLI_GO_ON) return code;
+    all.texts = calloc((size_t)all.count, sizeof *all.texts);
     all.names = calloc((size_t)all.count, sizeof *all.names);
     all.recordings = calloc((size_t)all.count, sizeof(jm_recording *));
     all.reports = calloc((size_t)all.count, sizeof(jm_report *));
-    if (all.names != NULL && all.recordings != NULL && all.reports != NULL)
+    if (all.texts != NULL && all.names != NULL && all.recordings != NULL && all.reports != NULL)
         code = compare_all(args, &given, &all);
     else
         code = cli_error(args, JM_NO_MEMORY, "", "out of memory");
+    free(all.texts);
     free(all.names);
     free(all.recordings);
     free(all.reports);

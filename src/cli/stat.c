@@ -55,30 +55,33 @@ static char *display_name(const jm_report *report, const jm_row *board)
     return name;
 }
 
-static bool keep_board(stat_run *run, const jm_report *report, const jm_row *row)
+/* A copy; *ok becomes false if memory is out. */
+static char *copy_text(const char *text, bool *ok)
 {
-    stat_board *board = &run->boards[run->board_count++];
-    *board = (stat_board){.name = display_name(report, row),
-                          .kind = strdup(row->kind),
-                          .path = strdup(row->path),
-                          .boards = strdup(row->boards),
-                          .plain_name = strdup(row->name),
-                          .energy_j = row->energy_j,
-                          .low_j = row->energy_low_j,
-                          .high_j = row->energy_high_j};
-    return board->name != NULL && board->kind != NULL && board->path != NULL && board->boards != NULL &&
-           board->plain_name != NULL;
+    char *copy = strdup(text);
+    *ok = *ok && copy != NULL;
+    return copy;
 }
 
 static bool keep_rows(stat_run *run, const jm_report *report)
 {
-    size_t rows = jm_report_row_count(report), count = 0;
-    for (size_t i = 0; i < rows; i++)
-        count += is_board(jm_report_row(report, i));
-    run->boards = calloc(count + 1, sizeof *run->boards);
+    size_t rows = jm_report_row_count(report);
+    run->boards = calloc(rows + 1, sizeof *run->boards);
     bool ok = run->boards != NULL;
-    for (size_t i = 0; ok && i < rows; i++)
-        if (is_board(jm_report_row(report, i))) ok = keep_board(run, report, jm_report_row(report, i));
+    for (size_t i = 0; ok && i < rows; i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (!is_board(row)) continue;
+        stat_board *board = &run->boards[run->board_count++];
+        *board = (stat_board){.name = display_name(report, row),
+                              .kind = copy_text(row->kind, &ok),
+                              .path = copy_text(row->path, &ok),
+                              .boards = copy_text(row->boards, &ok),
+                              .plain_name = copy_text(row->name, &ok),
+                              .energy_j = row->energy_j,
+                              .low_j = row->energy_low_j,
+                              .high_j = row->energy_high_j};
+        ok = ok && board->name != NULL;
+    }
     return ok;
 }
 
@@ -88,9 +91,9 @@ static bool keep_notes(stat_run *run, const jm_report *report)
     run->notes = calloc(count + 1, sizeof *run->notes);
     bool ok = run->notes != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        stat_note *note = &run->notes[run->note_count++];
-        *note = (stat_note){strdup(jm_report_note(report, i)), jm_report_note_is_essential(report, i)};
-        ok = note->text != NULL;
+        const char *note = jm_report_note(report, i);
+        run->notes[run->note_count++] =
+            (stat_note){copy_text(note, &ok), jm_report_note_is_essential(report, i)};
     }
     return ok;
 }

@@ -69,8 +69,8 @@ static void list_missing(ncu_estimate *m)
 static jm__sides fill_row(ncu_estimate *m, jm_estimated_kernel *row, const jm__kernel_power *power)
 {
     const jm__board_model *model = m->setup.model;
-    jm__sides of_w = jm__power_sides(model, &m->errors, power, m->features);
-    jm__sides of_j = jm__energy_sides(model, &m->errors, power, m->features);
+    jm__sides of_w, of_j;
+    jm__kernel_sides(&of_w, &of_j, model, &m->errors, power, m->features);
     double base_w = 0.5 * model->constant_w;
     row->power_w = power->power_w;
     row->power_low_w = fmax(power->power_w - hypot(of_w.down, power->data_w), base_w);
@@ -403,8 +403,7 @@ static jm_status choose_model(ncu_estimate *m, jm_error *err)
     snprintf(m->to->board, sizeof m->to->board, "%.100s", model->board);
     snprintf(m->to->model, sizeof m->to->model, "%s", m->choice.name);
     m->features = calloc(model->count + 1, sizeof *m->features);
-    if (m->features == NULL) return jm__no_memory(err, "jm_estimate_make");
-    return jm__estimate_sums_init(&m->sums, model, &m->errors, err);
+    return m->features != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_make");
 }
 
 /* ---- all kernels, at the clock within the board's power limit */

@@ -483,29 +483,17 @@ jm__sides jm__estimate_sums_sides(const jm__estimate_sums *sums)
     return (jm__sides){fmin(sides.down, sums->rows_j.down), fmin(sides.up, sums->rows_j.up)};
 }
 
-static double model_part(const jm__board_model *model, const jm__errors *errors,
-                         const jm__kernel_power *power, const double *features)
+void jm__kernel_sides(jm__sides *of_w, jm__sides *of_j, const jm__board_model *model,
+                      const jm__errors *errors, const jm__kernel_power *power, const double *features)
 {
     double weights_w2 = jm__matrix_between(features, model->covariance, features, model->count + 1);
     double left_out = errors->kernel_z * hypot(errors->kernel_u, errors->family_u);
-    return jm__model_part(left_out, sqrt(fmax(weights_w2, 0)) / power->power_w);
-}
-
-jm__sides jm__power_sides(const jm__board_model *model, const jm__errors *errors,
-                          const jm__kernel_power *power, const double *features)
-{
+    double part = jm__model_part(left_out, sqrt(fmax(weights_w2, 0)) / power->power_w);
     double time_w = power->time_u * (power->power_w - model->constant_w);
-    return jm__sides_of(errors, power->power_w, model_part(model, errors, power, features),
-                        hypot(power->own_w, time_w));
-}
-
-/* A kernel's work is counted, so an error of its time only changes the energy of the constant. */
-jm__sides jm__energy_sides(const jm__board_model *model, const jm__errors *errors,
-                           const jm__kernel_power *power, const double *features)
-{
+    *of_w = jm__sides_of(errors, power->power_w, part, hypot(power->own_w, time_w));
+    /* A kernel's work is counted, so an error of its time only changes the energy of the constant. */
     double rest_w = hypot(power->own_w, power->time_u * model->constant_w);
-    return jm__sides_of(errors, power->power_w * power->duration_s,
-                        model_part(model, errors, power, features), rest_w * power->duration_s);
+    *of_j = jm__sides_of(errors, power->power_w * power->duration_s, part, rest_w * power->duration_s);
 }
 
 static const char *part_of(const char *metric)
