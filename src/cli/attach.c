@@ -284,7 +284,7 @@ static int record(attachment *a, const char *command, double seconds)
     if (!cli_has(a->args, "--only"))
         (void)jm_run_expect(a->recorder.run, a->pid, !cli_has(a->args, "--no-kernels"), &err);
     follow_descendants(a);
-    cli_recorder_keep(&a->recorder, "attached", a->pid);
+    cli_recorder_keep(&a->recorder, a->pid);
     print_start(a, command);
     wait_for_end(a, seconds);
     code = cli_recorder_end(&a->recorder);

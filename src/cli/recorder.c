@@ -73,30 +73,19 @@ static bool set_domains(const cli_args *args)
     return false;
 }
 
-static void note_number(jm_run *run, const char *key, int64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    jm_run_note(run, key, text, NULL);
-}
-
-/* Note ROLE_WHAT, such as "child_pid". */
+/* Note "child_pid", or "attached_pid". */
 static void note(const cli_recorder *r, const char *what, int64_t value)
 {
-    char key[64];
-    snprintf(key, sizeof key, "%s_%s", r->role, what);
-    note_number(r->run, key, value);
-}
-
-static bool is_child(const cli_recorder *r)
-{
-    return strcmp(r->role, "child") == 0;
+    char key[64], text[24];
+    snprintf(key, sizeof key, "%s_%s", r->attached ? "attached" : "child", what);
+    snprintf(text, sizeof text, "%" PRId64, value);
+    jm_run_note(r->run, key, text, NULL);
 }
 
 static void note_end(const cli_recorder *r)
 {
     note(r, "end_ns", r->child.end_ns);
-    if (is_child(r)) note(r, "exit_code", r->child.exit_code);
+    if (!r->attached) note(r, "exit_code", r->child.exit_code);
     if (r->child.signal != 0) note(r, "signal", r->child.signal);
 }
 
@@ -108,14 +97,6 @@ static void report_end(const cli_args *args, const cli_child *child)
     if (child->left_processes)
         cli_message(args,
                     "processes that the command started still run; what they do from now on is not recorded");
-}
-
-static void print_size(double bytes)
-{
-    if (bytes < 1e6)
-        fprintf(stderr, "%.0f kB", bytes / 1e3);
-    else
-        fprintf(stderr, "%.1f MB", bytes / 1e6);
 }
 
 int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
@@ -164,18 +145,18 @@ void cli_recorder_discard(cli_recorder *r)
 }
 
 /* Note the process at once, so that the file has it even if this process is killed. */
-static void keep(cli_recorder *r, const char *role)
+static void keep(cli_recorder *r)
 {
-    r->role = role;
     jm_run_keep(r->run);
     note(r, "pid", r->child.pid);
     note(r, "start_ns", r->child.start_ns);
 }
 
-void cli_recorder_keep(cli_recorder *r, const char *role, pid_t pid)
+void cli_recorder_keep(cli_recorder *r, pid_t pid)
 {
     r->child = (cli_child){.pid = pid, .start_ns = jm_now_ns()};
-    keep(r, role);
+    r->attached = true;
+    keep(r);
 }
 
 int cli_recorder_run(cli_recorder *r)
@@ -186,18 +167,18 @@ int cli_recorder_run(cli_recorder *r)
         cli_fail(r->args, &err);
         return r->child.exit_code;
     }
-    keep(r, "child");
+    keep(r);
     return CLI_GO_ON;
 }
 
 int cli_recorder_end(cli_recorder *r)
 {
     jm_error err;
-    if (!is_child(r)) r->child.end_ns = jm_now_ns();
+    if (r->attached) r->child.end_ns = jm_now_ns();
     note_end(r);
     jm_status status = jm_run_stop(r->run, &err);
     cli_child_release(&r->child);
-    if (is_child(r)) report_end(r->args, &r->child);
+    if (!r->attached) report_end(r->args, &r->child);
     int code = r->child.exit_code;
     if (status != JM_OK) {
         int failure_code = cli_fail(r->args, &err);
@@ -207,13 +188,6 @@ int cli_recorder_end(cli_recorder *r)
     r->run = NULL;
     r->has_file = status != JM_NOT_FOUND;
     return code;
-}
-
-static void print_next(const char *path)
-{
-    char *typed = cli_typed_path(path);
-    if (typed != NULL) cli_message_part("; next: joulemap report %s", typed);
-    free(typed);
 }
 
 void cli_recorder_print_summary(const cli_recorder *r)
@@ -236,10 +210,13 @@ void cli_recorder_print_summary(const cli_recorder *r)
     else
         cli_message_part("joules unknown (%s)", err.text);
     fputs(", ", stderr);
-    print_size(stat(path, &info) == 0 ? (double)info.st_size : 0);
+    double bytes = stat(path, &info) == 0 ? (double)info.st_size : 0;
+    fprintf(stderr, bytes < 1e6 ? "%.0f kB" : "%.1f MB", bytes < 1e6 ? bytes / 1e3 : bytes / 1e6);
     if (strcmp(path, cli_scratch_recording()) != 0) { /* a scratch recording is removed at the end */
+        char *typed = cli_typed_path(path);
         cli_message_part(" in %s", path);
-        print_next(path);
+        if (typed != NULL) cli_message_part("; next: joulemap report %s", typed);
+        free(typed);
     }
     fputc('\n', stderr);
     jm_report_free(report);

@@ -15,8 +15,8 @@ typedef struct cli_recorder {
     char name[64];
     jm_run *run;
     cli_child child;
-    const char *role; /* "child": we started the process, so its exit code is known; "attached": we did not */
-    bool has_file;    /* after cli_recorder_end: whether the recording exists */
+    bool attached; /* the process ran already, so its exit code is not known */
+    bool has_file; /* after cli_recorder_end: whether the recording exists */
 } cli_recorder;
 
 /* Options of all verbs that record. -o, --force and the verb's own come beside them. */
@@ -59,8 +59,8 @@ int cli_recorder_start_for(cli_recorder *recorder, const cli_args *args, const c
 /* Start the command. */
 int cli_recorder_run(cli_recorder *recorder);
 
-/* Or record a process that runs already. `role` is the prefix of the notes about it. */
-void cli_recorder_keep(cli_recorder *recorder, const char *role, pid_t pid);
+/* Or record a process that runs already. */
+void cli_recorder_keep(cli_recorder *recorder, pid_t pid);
 
 /* Or give up: stop reading and remove the recording. */
 void cli_recorder_discard(cli_recorder *recorder);

@@ -92,13 +92,9 @@ enum { WORDS_MAX = 64 };
 static bool split_words(char *text, const char *words[WORDS_MAX + 1])
 {
     char *rest = NULL;
-    size_t count = 0;
-    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-        if (count == WORDS_MAX) return false;
-        words[count++] = word;
-    }
-    words[count] = NULL;
-    return true;
+    for (size_t count = 0; count <= WORDS_MAX; text = NULL)
+        if ((words[count++] = strtok_r(text, " ", &rest)) == NULL) return true;
+    return false;
 }
 
 static bool pass_signals_on(void *context, int64_t ncu_pid)
@@ -120,20 +116,20 @@ static int profile(const cli_args *args, const char *csv, int *program)
                                            .model = cli_get(args, "--model"),
                                            .arguments = words,
                                            .goes_on = pass_signals_on};
-    if (text == NULL || !split_words(text, words)) {
-        free(text);
-        return cli_error(args, JM_NO_MEMORY, "", "out of memory, or too many --ncu-options");
+    int code = 0;
+    if (text == NULL || !split_words(text, words))
+        code = cli_error(args, JM_NO_MEMORY, "", "out of memory, or too many --ncu-options");
+    else if (!cli_get_real(args, "--timeout", 0, 1e9, &options.timeout_s))
+        code = jm_status_exit_code(JM_USAGE);
+    if (code == 0) {
+        cli_child child = {0};
+        cli_child_prepare();
+        jm_status status = jm_estimate_profile(&options, program, &err);
+        cli_child_release(&child);
+        if (status != JM_OK) code = cli_fail(args, &err);
     }
-    if (!cli_get_real(args, "--timeout", 0, 1e9, &options.timeout_s)) {
-        free(text);
-        return jm_status_exit_code(JM_USAGE);
-    }
-    cli_child child = {0};
-    cli_child_prepare();
-    jm_status status = jm_estimate_profile(&options, program, &err);
-    cli_child_release(&child);
     free(text);
-    return status == JM_OK ? 0 : cli_fail(args, &err);
+    return code;
 }
 
 /* Run a program under ncu, then estimate its power. */
