@@ -280,17 +280,6 @@ static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words
     if (!choice->board_stated) choice->file_board = jm__ncu_board_by_memory(words, choice->dram_hz);
 }
 
-static jm_status read_shipped(jm__board_model *model, const char *profile, jm_error *err)
-{
-    jm_board board = {0};
-    snprintf(board.profile, sizeof board.profile, "%s", profile);
-    JM_TRY(jm__model_shipped(model, &board, err));
-    if (model->count > 0) return JM_OK;
-    jm__model_free(model);
-    *model = (jm__board_model){0};
-    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no model is shipped for \"%.40s\"", profile);
-}
-
 static bool is_file(const char *requested)
 {
     return strchr(requested, '/') != NULL || strchr(requested, '.') != NULL || access(requested, F_OK) == 0;
@@ -298,16 +287,15 @@ static bool is_file(const char *requested)
 
 static jm_status read_requested(jm__board_model *model, const char *requested, bool file, jm_error *err)
 {
-    if (!file) {
-        jm_status status = read_shipped(model, requested, err);
-        return status == JM_NOT_FOUND
-                   ? jm__hint(err, status, "give a file, or the name of a shipped one: h100, h200")
-                   : status;
-    }
-    JM_TRY(jm__model_read(model, requested, err));
+    jm_board board = {0};
+    snprintf(board.profile, sizeof board.profile, "%s", requested);
+    JM_TRY(file ? jm__model_read(model, requested, err) : jm__model_shipped(model, &board, err));
     if (model->count > 0) return JM_OK;
     jm__model_free(model);
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has no weights of counters", requested);
+    *model = (jm__board_model){0};
+    if (file) return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has no weights of counters", requested);
+    jm__fail(err, JM_NOT_FOUND, 0, NULL, "no model is shipped for \"%.40s\"", requested);
+    return jm__hint(err, JM_NOT_FOUND, "give a file, or the name of a shipped one: h100, h200");
 }
 
 static jm_status check_features(const jm__board_model *model, const jm__ncu_words *words, const char *name,

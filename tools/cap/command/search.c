@@ -35,6 +35,8 @@ typedef struct cap_live {
     jm_cap_lease *lease; /* NULL: put back */
     jm_cap_search *search;
     cap_steps steps;
+    jm_cap_plan_options plan;
+    long long sweep;
     int board;
     double settle_s, window_s, wait_s;
     double set_w, set_mhz; /* last setting; NAN: none */
@@ -589,7 +591,7 @@ enum {
 static const double live_drift = .003; /* per window: a choice, for a board that gets warm */
 static const double live_gain = .003;  /* a smaller gain does not justify a noisy window */
 
-static int read_options(const cli_args *args, jm_cap_plan_options *options)
+static bool read_options(const cli_args *args, jm_cap_plan_options *options)
 {
     static const double least_slowdown = 1e-4; /* 0 would mean no bound */
     long long probes = 0;
@@ -598,9 +600,9 @@ static int read_options(const cli_args *args, jm_cap_plan_options *options)
                                          (jm_cap_objective)cli_get_choice(args, "--objective", JM_CAP_ED2P)};
     if (!cli_get_share(args, "--max-slowdown", least_slowdown, &options->max_slowdown) ||
         !cli_get_number(args, "--probes", 1, JM_CAP_MOST_PROBES, &probes))
-        return jm_status_exit_code(JM_USAGE);
+        return false;
     options->most_probes = (size_t)probes;
-    return CLI_GO_ON;
+    return true;
 }
 
 static int print_text(const cli_args *args, jm_cap_search *search)
@@ -620,12 +622,11 @@ static int print_text(const cli_args *args, jm_cap_search *search)
 static int replay(const cli_args *args, const char *path)
 {
     jm_cap_plan_options options;
-    int code = read_options(args, &options);
-    if (code != CLI_GO_ON) return code;
     jm_cap_search *search;
     jm_error err = {0};
+    if (!read_options(args, &options)) return jm_status_exit_code(JM_USAGE);
     if (jm_cap_replay(&search, path, &options, &err) != JM_OK) return cli_fail(args, &err);
-    code = print_text(args, search);
+    int code = print_text(args, search);
     jm_cap_search_free(search);
     return code;
 }
@@ -736,16 +737,16 @@ static void set_range(jm_cap_plan_options *plan, const jm_cap_board *board)
     if (plan->most_probes == 0) plan->most_probes = LIVE_PROBES;
 }
 
-static jm_status create_search(cap_live *live, jm_cap_plan_options plan, size_t sweep, jm_error *err)
+static jm_status create_search(cap_live *live, jm_error *err)
 {
     double clocks_mhz[CLOCKS];
     const jm_cap_board *board = jm_cap_lease_board(live->lease);
-    set_range(&plan, board);
+    set_range(&live->plan, board);
     const jm_cap_search_options options = {.size = sizeof options,
-                                           .plan = &plan,
+                                           .plan = &live->plan,
                                            .settle_s = live->settle_s,
                                            .window_s = live->window_s,
-                                           .sweep_count = sweep,
+                                           .sweep_count = (size_t)live->sweep,
                                            .seed = (uint64_t)live->recorder.child.start_ns,
                                            .clocks_mhz = clocks_mhz,
                                            .clock_count = find_clocks(live->args, board->uuid, clocks_mhz),
@@ -769,7 +770,7 @@ static jm_status take_lease(cap_live *live, const jm_cap_board *board, jm_error 
     return jm_cap_lease_take(&live->lease, &options, err);
 }
 
-static bool read_times(cap_live *live, long long *sweep)
+static bool read_live_options(cap_live *live)
 {
     const cli_args *args = live->args;
     live->settle_s = 2;
@@ -777,10 +778,10 @@ static bool read_times(cap_live *live, long long *sweep)
     live->wait_s = 120;
     live->steps = (cap_steps){JM_SPAN_STEP, NULL};
     if (cli_has(args, "--span")) live->steps = (cap_steps){JM_SPAN_NONE, cli_get(args, "--span")};
-    return cli_get_real(args, "--settle", 0, 3600, &live->settle_s) &&
+    return read_options(args, &live->plan) && cli_get_real(args, "--settle", 0, 3600, &live->settle_s) &&
            cli_get_real(args, "--window", 0, 3600, &live->window_s) &&
            cli_get_real(args, "--wait", 0, 86400, &live->wait_s) &&
-           cli_get_number(args, "--sweep", 2, JM_CAP_MOST_PROBES / 2, sweep);
+           cli_get_number(args, "--sweep", 2, JM_CAP_MOST_PROBES / 2, &live->sweep);
 }
 
 /* ---- run */
@@ -811,13 +812,13 @@ static int search_command(cap_live *live)
     return code != 0 ? code : printed;
 }
 
-static int begin(cap_live *live, const jm_cap_board *board, const jm_cap_plan_options *plan, size_t sweep)
+static int begin(cap_live *live, const jm_cap_board *board)
 {
     jm_error err;
     jm_status status = take_lease(live, board, &err);
     /* Set the present cap again: this checks the permission before the command starts. */
     if (status == JM_OK) status = jm_cap_lease_set(live->lease, board->cap_w, NULL, &err);
-    if (status == JM_OK) status = create_search(live, *plan, sweep, &err);
+    if (status == JM_OK) status = create_search(live, &err);
     if (status == JM_OK) return CLI_GO_ON;
     jm_cap_lease_end(live->lease, NULL);
     cli_recorder_discard(&live->recorder);
@@ -827,14 +828,10 @@ static int begin(cap_live *live, const jm_cap_board *board, const jm_cap_plan_op
 static int live_search(const cli_args *args, const jm_cap_board *board)
 {
     cap_live live = {.args = args};
-    jm_cap_plan_options plan;
-    long long sweep = 0;
-    int code = read_options(args, &plan);
+    if (!read_live_options(&live)) return jm_status_exit_code(JM_USAGE);
+    int code = cli_recorder_start(&live.recorder, args);
     if (code != CLI_GO_ON) return code;
-    if (!read_times(&live, &sweep)) return jm_status_exit_code(JM_USAGE);
-    code = cli_recorder_start(&live.recorder, args);
-    if (code != CLI_GO_ON) return code;
-    code = begin(&live, board, &plan, (size_t)sweep);
+    code = begin(&live, board);
     if (code == CLI_GO_ON) code = search_command(&live);
     free_live(&live);
     return code;
