@@ -113,13 +113,6 @@ int cli_child_become(const char *program, char **command, jm_error *err)
 
 /* ---- end */
 
-static void note_end(cli_child *child, int status)
-{
-    child->end_ns = jm_now_ns();
-    child->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    child->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 /* Reap all children that ended; true if the command is one of them. */
 static bool reap(cli_child *child)
 {
@@ -128,7 +121,9 @@ static bool reap(cli_child *child)
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid != child->pid) continue;
-        note_end(child, status);
+        child->end_ns = jm_now_ns();
+        child->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        child->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         ended = true;
     }
     return ended;

@@ -81,22 +81,18 @@ static int draw(const cli_args *args)
     return status == JM_OK ? child.exit_code : cli_fail(args, &err);
 }
 
-/* A search's JSON is no recording: Python reports what is wrong with it. */
-static bool takes_search_json(const cli_args *args)
-{
-    const char *figure = cli_get(args, "--figure");
-    return figure != NULL && strcmp(figure, POWER_CAP) == 0;
-}
-
 static int run(const cli_args *args)
 {
     long long gpu = -1, dpi, smooth;
+    const char *figure = cli_get(args, "--figure");
     int code = check_usage(args);
     if (code != CLI_GO_ON) return code;
     if (!cli_get_number(args, "--gpu", 0, INT_MAX, &gpu) || !cli_get_number(args, "--dpi", 10, 2400, &dpi) ||
         !cli_get_number(args, "--smooth", 1, 1000000, &smooth))
         return jm_status_exit_code(JM_USAGE);
-    for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !takes_search_json(args); i++)
+    /* A search's JSON is no recording: Python reports what is wrong with it. */
+    bool may_be_json = figure != NULL && strcmp(figure, POWER_CAP) == 0;
+    for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !may_be_json; i++)
         code = check_recording(args, i, gpu);
     if (code == CLI_GO_ON) code = cli_python_check(args, NULL, false);
     return code == CLI_GO_ON ? draw(args) : code;

@@ -82,13 +82,6 @@ static void note(const cli_recorder *r, const char *what, int64_t value)
     jm_run_note(r->run, key, text, NULL);
 }
 
-static void note_end(const cli_recorder *r)
-{
-    note(r, "end_ns", r->child.end_ns);
-    if (!r->attached) note(r, "exit_code", r->child.exit_code);
-    if (r->child.signal != 0) note(r, "signal", r->child.signal);
-}
-
 static void report_end(const cli_args *args, const cli_child *child)
 {
     if (child->signal != 0)
@@ -121,21 +114,17 @@ int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *co
     return start_run(&r->run, &options, &err) == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
-static void report_other_tools(const cli_args *args)
-{
-    if (!cli_has(args, "--no-kernels")) report_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
-    report_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
-    if (cli_has(args, "--openacc")) report_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
-    report_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
-}
-
 int cli_recorder_start(cli_recorder *r, const cli_args *args)
 {
     char *command = cli_child_text(cli_command(args));
     int code = cli_recorder_start_for(r, args, command);
     free(command);
-    if (code == CLI_GO_ON) report_other_tools(args);
-    return code;
+    if (code != CLI_GO_ON) return code;
+    if (!cli_has(args, "--no-kernels")) report_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
+    report_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
+    if (cli_has(args, "--openacc")) report_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
+    report_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
+    return CLI_GO_ON;
 }
 
 void cli_recorder_discard(cli_recorder *r)
@@ -175,7 +164,9 @@ int cli_recorder_end(cli_recorder *r)
 {
     jm_error err;
     if (r->attached) r->child.end_ns = jm_now_ns();
-    note_end(r);
+    note(r, "end_ns", r->child.end_ns);
+    if (!r->attached) note(r, "exit_code", r->child.exit_code);
+    if (r->child.signal != 0) note(r, "signal", r->child.signal);
     jm_status status = jm_run_stop(r->run, &err);
     cli_child_release(&r->child);
     if (!r->attached) report_end(r->args, &r->child);

@@ -239,13 +239,6 @@ static jm_status find_stats(repeats *r, jm_error *err)
     return status;
 }
 
-static void free_stats(repeats *r)
-{
-    for (int f = 0; f < FIGURE_COUNT; f++)
-        free(r->values[f]);
-    free(r->outlier);
-}
-
 /* ---- several runs as text */
 
 static double percent(double part, double whole)
@@ -307,18 +300,13 @@ static void print_outliers(const repeats *r)
                 i + 1, r->values[by][i], figures[by].unit, percent(r->values[by][i] - median, median));
 }
 
-static bool drifts(const jm_repeats *stats)
-{
-    return stats->slope_low > 0 || stats->slope_high < 0;
-}
-
 /* Runs should be equal. A trend from run to run is an order effect, mostly of the GPU's warming up. */
 static void print_drift(const repeats *r)
 {
     int by = judged_by(r);
     const jm_repeats *stats = &r->stats[by];
     double first_c = r->runs[r->warm_up].temperature_c, last_c = r->runs[r->count - 1].temperature_c;
-    if (!drifts(stats)) return;
+    if (!(stats->slope_low > 0 || stats->slope_high < 0)) return;
     fprintf(stderr, "  %s %s by %.2g \302\261%.2g %% a run", figures[by].text,
             stats->slope > 0 ? "rises" : "falls", percent(fabs(stats->slope), stats->mean),
             percent((stats->slope_high - stats->slope_low) / 2, stats->mean));
@@ -420,7 +408,9 @@ static int print_repeats(const cli_args *args, const stat_run *runs, size_t coun
     if (status == JM_OK && json) code = print_json(args, &r);
     if (status == JM_OK && !json) status = print_text(&r, &err);
     if (status != JM_OK) code = cli_fail(args, &err);
-    free_stats(&r);
+    for (int f = 0; f < FIGURE_COUNT; f++)
+        free(r.values[f]);
+    free(r.outlier);
     return code;
 }
 

@@ -412,14 +412,6 @@ static jm_cap_figure gain_of(const jm__cap_posterior *posterior, int quantity)
     return (jm_cap_figure){1 - f.value, 1 - f.high, 1 - f.low};
 }
 
-static void set_choice(const jm_cap_plan *plan, const jm__cap_tried *tried, jm_cap_choice *out)
-{
-    out->cap_w = tried->cap_w;
-    out->saving = gain_of(&tried->posterior, JM_CAP_ENERGY);
-    out->gain = gain_of(&tried->posterior, (int)plan->options.objective);
-    out->slowdown = change_of(jm__cap_figure_of(&tried->posterior, JM_CAP_TIME, 1));
-}
-
 jm_status jm_cap_plan_choice(jm_cap_plan *plan, jm_cap_choice *out, jm_error *err)
 {
     const jm_cap_prediction *all;
@@ -428,7 +420,10 @@ jm_status jm_cap_plan_choice(jm_cap_plan *plan, jm_cap_choice *out, jm_error *er
     JM_TRY(jm_cap_plan_predictions(plan, &all, &count, err));
     bool inert = plan->tried_count > 1 && is_inert(all, count);
     const jm__cap_tried *best = &plan->tried[inert ? 0 : plan->best];
-    set_choice(plan, best, out);
+    out->cap_w = best->cap_w;
+    out->saving = gain_of(&best->posterior, JM_CAP_ENERGY);
+    out->gain = gain_of(&best->posterior, (int)plan->options.objective);
+    out->slowdown = change_of(jm__cap_figure_of(&best->posterior, JM_CAP_TIME, 1));
     out->verdict = inert                     ? JM_CAP_INERT
                    : best == &plan->tried[0] ? JM_CAP_REFERENCE
                    : out->gain.low > 0       ? JM_CAP_BETTER

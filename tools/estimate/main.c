@@ -47,24 +47,16 @@ static int train(const cli_args *args)
     return print_text(args, status, text, &err);
 }
 
-static size_t get_row_limit(const cli_args *args, int *code)
-{
-    long long limit = DEFAULT_ROWS;
-    if (!cli_get_number(args, "--limit", 1, 1000000000, &limit)) *code = jm_status_exit_code(JM_USAGE);
-    return cli_has(args, "--all") ? 0 : (size_t)limit;
-}
-
 static int estimate(const cli_args *args, const char *csv)
 {
     jm_error err = {0};
     jm_estimate *result;
     char *text = NULL;
-    int code = 0;
-    size_t limit = get_row_limit(args, &code);
+    long long limit = DEFAULT_ROWS;
     jm_estimate_options options = {.size = sizeof options, .csv = csv, .model = cli_get(args, "--model")};
     options.board = cli_get(args, "--board");
-    if (code != 0) return code;
-    if (!cli_get_real(args, "--clock", 0, 1e5, &options.clock_mhz) ||
+    if (!cli_get_number(args, "--limit", 1, 1000000000, &limit) ||
+        !cli_get_real(args, "--clock", 0, 1e5, &options.clock_mhz) ||
         !cli_get_real(args, "--program", 0, 1e9, &options.program_s))
         return jm_status_exit_code(JM_USAGE);
     const char *power_limit = cli_get(args, "--power-limit");
@@ -74,6 +66,7 @@ static int estimate(const cli_args *args, const char *csv)
         return jm_status_exit_code(JM_USAGE);
     if (jm_estimate_make(&result, &options, &err) != JM_OK) return cli_fail(args, &err);
     size_t width = isatty(STDOUT_FILENO) ? (size_t)cli_terminal_width(STDOUT_FILENO) : 0;
+    size_t rows = cli_has(args, "--all") ? 0 : (size_t)limit;
     const char *format = cli_get(args, "--format");
     bool as_csv = format != NULL && strcmp(format, "csv") == 0;
     bool features = format != NULL && strcmp(format, "features") == 0;
@@ -81,7 +74,7 @@ static int estimate(const cli_args *args, const char *csv)
     jm_status status = features ? jm_estimate_features_csv(result, &text, &err)
                        : as_csv ? jm_estimate_csv(result, &text, &err)
                        : json   ? jm_estimate_json(result, &text, &err)
-                                : jm_estimate_text(result, width, limit, &text, &err);
+                                : jm_estimate_text(result, width, rows, &text, &err);
     jm_estimate_free(result);
     return print_text(args, status, text, &err);
 }

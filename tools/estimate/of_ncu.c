@@ -34,14 +34,10 @@ typedef struct ncu_estimate {
 
 /* ---- kernels as rows */
 
-static int capability(const jm__ncu_kernel *kernel)
-{
-    return 100 * kernel->cc_major + kernel->cc_minor;
-}
-
 static bool is_of_chip(const ncu_estimate *m, const jm__ncu_kernel *kernel)
 {
-    return kernel->cc_major == 0 || capability(kernel) == 100 * m->words.cc_major + m->words.cc_minor;
+    return kernel->cc_major == 0 ||
+           (kernel->cc_major == m->words.cc_major && kernel->cc_minor == m->words.cc_minor);
 }
 
 static void list_missing(ncu_estimate *m)

@@ -49,15 +49,10 @@ double jm__time_at(double duration_s, double memory_s, double ratio, double memo
     return pow(rest / pow(ratio, overlap) + pow(m / memory_ratio, overlap), 1 / overlap);
 }
 
-/* Ratios of the board to estimate for to the file's. */
+/* Ratio of the board to estimate for to the file's. */
 static double memory_ratio(const jm__estimate_setup *setup)
 {
     return setup->board->dram_bytes_per_second / setup->file_board->dram_bytes_per_second;
-}
-
-static double size_ratio(const jm__estimate_setup *setup)
-{
-    return setup->board->multiprocessors / setup->file_board->multiprocessors;
 }
 
 void jm__data_shares(const jm__board_model *model, double *min, double *typical)
@@ -205,11 +200,6 @@ static void find_feature(jm__kernel_power *out, double *features, const jm__esti
  * shared memory), and constant data reduce all of it alike. */
 static const double product_share = 0.35;
 
-static bool is_tensor(const jm__feature *feature)
-{
-    return strstr(feature->metric, "pipe_tensor") != NULL;
-}
-
 /* Start and end of a launch in ncu's time: in a program the next launch overlaps them. As on an H200
  * (bench/results/estimate.txt: kernels of 14 us draw a quarter more back to back). */
 static const double ramp_s = 2.5e-6;
@@ -239,7 +229,7 @@ static void add_power(jm__kernel_power *out, const double *features, const jm__e
     for (size_t f = 0; f < model->count; f++) {
         double part_w = model->features[f].weight_w * features[f];
         above_w += part_w;
-        if (is_tensor(&model->features[f])) tensor_w += part_w;
+        if (strstr(model->features[f].metric, "pipe_tensor") != NULL) tensor_w += part_w;
     }
     double tensor = above_w > 0 ? tensor_w / above_w : 0;
     double product = fmin(tensor / product_share, 1);
@@ -287,8 +277,9 @@ static void find_at_clock(jm__kernel_power *out, double *features, const jm__est
     out->missing = 0;
     out->missing_w = out->missing_u_w = out->unbounded_w = out->beyond_w = out->flushed_u_w =
         out->dram_bytes = 0;
+    double size_ratio = setup->board->multiprocessors / setup->file_board->multiprocessors;
     out->duration_s =
-        jm__time_at(ncu_s, memory_time(setup, sheet, a), ratio * size_ratio(setup), memory_ratio(setup));
+        jm__time_at(ncu_s, memory_time(setup, sheet, a), ratio * size_ratio, memory_ratio(setup));
     out->u_duration =
         out->no_clock ? unknown_clock_u : scaling_u * fabs(out->duration_s - ncu_s) / out->duration_s;
     for (size_t f = 0; f < setup->model->count; f++)

@@ -158,21 +158,16 @@ static jm_status fit(trainer *r, const bool *use, const train_settings *settings
     return JM_OK;
 }
 
-/* The inner fold of a row: its fold, or one of INNER_FOLDS if there are many. */
-static size_t inner_fold(const trainer *r, size_t i)
-{
-    return r->folds <= INNER_FOLDS_MAX ? r->fold[i] : r->fold[i] % INNER_FOLDS;
-}
-
-/* The mean error of the used rows, each by a model trained without its inner fold. */
+/* The mean error of the used rows, each by a model trained without its inner fold: its fold, or one of
+ * INNER_FOLDS if there are many. */
 static jm_status inner_error(double *error, trainer *r, const train_settings *settings, jm_error *err)
 {
-    size_t count = r->folds <= INNER_FOLDS_MAX ? r->folds : INNER_FOLDS, tested = 0;
+    size_t folds = r->folds <= INNER_FOLDS_MAX ? r->folds : INNER_FOLDS, tested = 0;
     *error = 0;
-    for (size_t fold = 0; fold < count; fold++) {
+    for (size_t fold = 0; fold < folds; fold++) {
         size_t out = 0, in = 0;
         for (size_t i = 0; i < r->count; i++) {
-            bool is_out = inner_fold(r, i) == fold;
+            bool is_out = r->fold[i] % folds == fold;
             r->use_inner[i] = r->use[i] && !is_out;
             out += r->use[i] && is_out;
             in += r->use_inner[i];

@@ -84,13 +84,6 @@ static const char *time_text(char *text, size_t size, int64_t duration_ns)
 
 /* ---- `joulemap cap show`: each GPU's power cap, the range that can be set, and its holder */
 
-static int64_t unix_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* "700 W", "?" */
 static const char *watts(char *text, size_t size, double value)
 {
@@ -112,7 +105,9 @@ static void range_text(char *text, size_t size, const jm_cap_board *board)
 static void print_lease(const jm_cap_lease_info *lease)
 {
     char holder[JM_LEASE_TEXT + 64], since[32], left[32];
-    int64_t now_ns = unix_now_ns();
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     if (isnan(lease->found_w)) {
         puts("    has a lease that cannot be read");
         return;

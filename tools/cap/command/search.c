@@ -62,18 +62,15 @@ static void add_start(step_starts *all, int64_t pid, int64_t t_ns)
     if (pid == all->pid) all->t_ns[all->count++] = t_ns;
 }
 
-/* A step inside another one is a part of it. */
-static void gather_spans(step_starts *all, const jm_timeline *timeline)
+/* A step inside another one is a part of it. Without spans, marks are steps. */
+static void gather_starts(step_starts *all, const jm_timeline *timeline)
 {
     for (size_t i = 0; i < jm_timeline_span_count(timeline); i++) {
         const jm_timeline_span *span = jm_timeline_span_get(timeline, i);
         if (span->parent == SIZE_MAX) add_start(all, span->pid, span->start_ns);
     }
-}
-
-static void gather_marks(step_starts *all, const jm_timeline *timeline)
-{
-    for (size_t i = 0; i < jm_timeline_mark_count(timeline); i++) {
+    size_t marks = all->count == 0 ? jm_timeline_mark_count(timeline) : 0;
+    for (size_t i = 0; i < marks; i++) {
         const jm_timeline_mark *mark = jm_timeline_mark_get(timeline, i);
         add_start(all, mark->pid, mark->t_ns);
     }
@@ -108,8 +105,7 @@ static jm_status find_steps(cap_window *out, jm_recording *recording, const cap_
     size_t most = jm_timeline_span_count(timeline) + jm_timeline_mark_count(timeline);
     step_starts all = {.t_ns = calloc(most + 1, sizeof *all.t_ns)};
     if (all.t_ns != NULL) {
-        gather_spans(&all, timeline);
-        if (all.count == 0) gather_marks(&all, timeline);
+        gather_starts(&all, timeline);
         measure_steps(out, &all);
     } else {
         status = cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
@@ -149,18 +145,13 @@ static int64_t time_after(double seconds)
     return jm_now_ns() + llround(seconds * 1e9);
 }
 
-static jm_status flush_recording(cap_live *live, jm_recording **recording, jm_error *err)
-{
-    jm_status status = jm_run_flush(live->recorder.run, FLUSH_TIMEOUT_MS, err);
-    return status == JM_OK ? jm_run_recording(live->recorder.run, recording, err) : status;
-}
-
 static jm_status find_window(cap_live *live, int64_t from_ns, cap_window *window, jm_recording **recording)
 {
     int64_t to_ns = jm_now_ns();
-    jm_status status = flush_recording(live, recording, &live->failure);
-    if (status != JM_OK) return status;
-    return find_steps(window, *recording, &live->steps, from_ns, to_ns, &live->failure);
+    jm_error *err = &live->failure;
+    jm_status status = jm_run_flush(live->recorder.run, FLUSH_TIMEOUT_MS, err);
+    if (status == JM_OK) status = jm_run_recording(live->recorder.run, recording, err);
+    return status == JM_OK ? find_steps(window, *recording, &live->steps, from_ns, to_ns, err) : status;
 }
 
 /* ---- the first steps */
@@ -305,11 +296,6 @@ static void put_back(cap_live *live)
     if (live->failure.status == JM_OK) live->failure = err;
 }
 
-static void stop_command(cap_live *live)
-{
-    live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
-}
-
 /* Store the search in the recording, for the page. A search without results has no JSON. */
 static void note_search(const cap_live *live)
 {
@@ -330,14 +316,9 @@ static void search_run(cap_live *live)
     put_back(live);
     note_search(live);
     if (o == ENDED) return;
-    if (o == CONTINUE && cli_has(live->args, "--stop")) stop_command(live);
+    if (o == CONTINUE && cli_has(live->args, "--stop"))
+        live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
     cli_child_wait(&live->recorder.child);
-}
-
-static void free_live(cap_live *live)
-{
-    jm_cap_search_free(live->search);
-    free(live->windows);
 }
 
 /* ---- phases: time and energy of each per step and trial, from the complete recording */
@@ -786,12 +767,6 @@ static bool read_live_options(cap_live *live)
 
 /* ---- run */
 
-static int exit_code(const cap_live *live, int code)
-{
-    if (live->stopped && live->recorder.child.signal != 0) code = 0;
-    return code == 0 && live->failure.status != JM_OK ? jm_status_exit_code(live->failure.status) : code;
-}
-
 /* The board is leased, and the command has not started. */
 static int search_command(cap_live *live)
 {
@@ -801,7 +776,9 @@ static int search_command(cap_live *live)
         return code;
     }
     search_run(live);
-    code = exit_code(live, cli_recorder_end(&live->recorder));
+    code = cli_recorder_end(&live->recorder);
+    if (live->stopped && live->recorder.child.signal != 0) code = 0;
+    if (code == 0 && live->failure.status != JM_OK) code = jm_status_exit_code(live->failure.status);
     if (!live->recorder.has_file) return code;
     int printed = 0;
     if (jm_cap_search_told_count(live->search) > 0)
@@ -833,7 +810,8 @@ static int live_search(const cli_args *args, const jm_cap_board *board)
     if (code != CLI_GO_ON) return code;
     code = begin(&live, board);
     if (code == CLI_GO_ON) code = search_command(&live);
-    free_live(&live);
+    jm_cap_search_free(live.search);
+    free(live.windows);
     return code;
 }
 

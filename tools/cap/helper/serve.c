@@ -400,11 +400,6 @@ static jm_status set_cap(lease_server *server, double cap_w, double *enforced_w,
     return status;
 }
 
-static bool is_refused(jm_status status)
-{
-    return status == JM_USAGE || status == JM_NOT_SUPPORTED || status == JM_NO_PERMISSION;
-}
-
 static jm_status set_clock(lease_server *server, double clock_mhz, jm_error *err)
 {
     bool was_held = server->state.clock_held;
@@ -420,8 +415,8 @@ static jm_status set_clock(lease_server *server, double clock_mhz, jm_error *err
     if (status == JM_OK && clock_mhz > 0) server->has_set = true;
     if (status == JM_OK)
         server->state.clock_held = clock_mhz > 0;
-    else if (is_refused(status)) { /* nothing is held. With clock_held, an end would fail if the clock cannot
-                                      be reset either */
+    else if (status == JM_USAGE || status == JM_NOT_SUPPORTED || status == JM_NO_PERMISSION) {
+        /* Nothing is held. With clock_held, an end would fail if the clock cannot be reset either. */
         server->state.clock_held = was_held;
         (void)jm__lease_state_write(&server->state, &server->folder, NULL);
     }
