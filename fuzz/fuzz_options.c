@@ -16,9 +16,9 @@ static void parse(const cli_verb *verb, int argc, char **argv)
     int code = cli_args_parse(&args, verb, argc, argv);
     FUZZ_PROMISE(code == CLI_GO_ON || code == jm_status_exit_code(JM_USAGE));
     if (code == CLI_GO_ON) {
-        for (const cli_option *option = verb->options; option && option->name; option++) {
+        for (const cli_option *option = verb->options; option->name; option++) {
             const char *value = cli_get(&args, option->name);
-            FUZZ_PROMISE(value != NULL || !option->required);
+            FUZZ_PROMISE(value != NULL || !cli_is_required(verb, option));
             FUZZ_PROMISE(value == NULL || !cli_takes_word(option) || value[0] != '\0');
         }
         int operands = 0;

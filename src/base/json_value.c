@@ -31,6 +31,13 @@ json_t *jm__json_real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+void jm__json_set(json_t **object, const char *key, json_t *value_take)
+{
+    if (json_object_set_new(*object, key, value_take) == 0) return;
+    json_decref(*object);
+    *object = NULL;
+}
+
 json_t *jm__json_array(size_t count, json_t *(*item)(const void *context, size_t i), const void *context)
 {
     json_t *array = json_array();

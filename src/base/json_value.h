@@ -14,6 +14,10 @@ bool jm__json_copy_text(char *out, size_t size, const json_t *text);
 /* NaN and infinities become null. */
 json_t *jm__json_real(double value);
 
+/* Set a member. *object becomes NULL if `value_take` is NULL or memory is out, and then stays so: check once.
+ */
+void jm__json_set(json_t **object, const char *key, json_t *value_take);
+
 /* An array of `count` values from `item`; NULL if memory is out, also if `item` returns NULL. */
 json_t *jm__json_array(size_t count, json_t *(*item)(const void *context, size_t i), const void *context);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- names, and the nearest one to a mistyped name */
+/* ---- verbs, and the nearest name to a mistyped one */
 
 enum { NAME_MAX_LENGTH = 32 };
 
@@ -17,70 +17,68 @@ static int min3(int a, int b, int c)
 }
 
 /* Edits from one text to the other: insert, delete, replace, swap two neighbours. */
-static int edit_distance(const char *a, const char *b)
+static int edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     int rows[NAME_MAX_LENGTH + 1][NAME_MAX_LENGTH + 1];
-    int a_length = (int)strlen(a), b_length = (int)strlen(b);
     if (a_length > NAME_MAX_LENGTH || b_length > NAME_MAX_LENGTH) return NAME_MAX_LENGTH;
-    for (int i = 0; i <= a_length; i++) {
-        for (int j = 0; j <= b_length; j++) {
+    for (size_t i = 0; i <= a_length; i++)
+        for (size_t j = 0; j <= b_length; j++) {
             if (i == 0 || j == 0) {
-                rows[i][j] = i + j;
+                rows[i][j] = (int)(i + j);
                 continue;
             }
             int differs = a[i - 1] != b[j - 1];
             rows[i][j] = min3(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + differs);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                rows[i - 2][j - 2] + 1 < rows[i][j]) {
+                rows[i - 2][j - 2] + 1 < rows[i][j])
                 rows[i][j] = rows[i - 2][j - 2] + 1;
-            }
         }
-    }
     return rows[a_length][b_length];
 }
 
-const char *cli_nearest(const char *wrong, const char *(*name)(const void *context, int index),
-                        const void *context, int count)
+/* The nearest name to a mistyped one. */
+typedef struct nearest {
+    const char *wrong;
+    const char *name; /* NULL: none is near */
+    size_t length;    /* of the name */
+    int distance;     /* a candidate must be nearer than this */
+} nearest;
+
+static nearest nearest_to(const char *wrong)
 {
-    const char *nearest = NULL;
-    size_t length = strlen(wrong);
-    int least = length < 5 ? 2 : 3; /* a candidate must be nearer than this */
-    for (int i = 0; i < count; i++) {
-        const char *candidate = name(context, i);
-        /* A prefix of a name counts as one typing error. */
-        int distance = strncmp(candidate, wrong, length) == 0 ? 1 : edit_distance(wrong, candidate);
-        if (distance < least) {
-            least = distance;
-            nearest = candidate;
-        }
-    }
-    return nearest;
+    return (nearest){.wrong = wrong, .distance = strlen(wrong) < 5 ? 2 : 3};
+}
+
+static void try_name(nearest *n, const char *name, size_t length)
+{
+    size_t typed = strlen(n->wrong);
+    /* A prefix of a name counts as one typing error. */
+    bool is_prefix = typed <= length && memcmp(name, n->wrong, typed) == 0;
+    int distance = is_prefix ? 1 : edit_distance(n->wrong, typed, name, length);
+    if (distance < n->distance) *n = (nearest){n->wrong, name, length, distance};
+}
+
+static int report_unknown(const cli_args *args, const char *what, const nearest *n)
+{
+    if (n->name == NULL) return cli_usage_error(args, "unknown %s \"%s\"", what, n->wrong);
+    return cli_usage_error(args, "unknown %s \"%s\"; did you mean \"%.*s\"?", what, n->wrong, (int)n->length,
+                           n->name);
 }
 
 const cli_verb *cli_verb_find(const cli_verb *const *verbs, const char *name)
 {
-    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++)
         if (strcmp((*verb)->name, name) == 0) return *verb;
-    }
     return NULL;
-}
-
-static const char *verb_name(const void *context, int index)
-{
-    return ((const cli_verb *const *)context)[index]->name;
 }
 
 int cli_verb_unknown(const cli_verb *const *verbs, const cli_args *args, const char *name)
 {
-    int count = 0;
-    while (verbs[count] != NULL)
-        count++;
-    const char *nearest = name[0] == '-' ? NULL : cli_nearest(name, verb_name, verbs, count);
-    const char *what = name[0] == '-' ? "option" : "verb";
-    if (nearest != NULL) {
-        return cli_usage_error(args, "unknown %s \"%s\"; did you mean \"%s\"?", what, name, nearest);
-    }
-    return cli_usage_error(args, "unknown %s \"%s\"", what, name);
+    nearest n = nearest_to(name);
+    if (name[0] == '-') return report_unknown(args, "option", &n);
+    for (const cli_verb *const *verb = verbs; *verb != NULL; verb++)
+        try_name(&n, (*verb)->name, strlen((*verb)->name));
+    return report_unknown(args, "verb", &n);
 }
 
 /* ---- options and operands */
@@ -95,57 +93,40 @@ size_t cli_choice_next(const char **list, const char **choice)
     return length;
 }
 
-static bool list_has_choice(const char *list, const char *value)
+/* -1: it is none of the list's choices. */
+static int choice_index(const char *list, const char *value)
 {
     const char *choice;
-    for (size_t length; (length = cli_choice_next(&list, &choice)) > 0;) {
-        if (strlen(value) == length && strncmp(value, choice, length) == 0) return true;
-    }
-    return false;
-}
-
-static const char *option_name(const void *context, int index)
-{
-    return ((const cli_option *)context)[index].name;
+    int index = 0;
+    for (size_t length; (length = cli_choice_next(&list, &choice)) > 0; index++)
+        if (strlen(value) == length && strncmp(value, choice, length) == 0) return index;
+    return -1;
 }
 
 static int report_unknown_option(const cli_args *args, const char *name)
 {
-    int count = 0;
-    while (args->verb->options != NULL && args->verb->options[count].name != NULL)
-        count++;
-    const char *nearest = cli_nearest(name, option_name, args->verb->options, count);
-    if (nearest != NULL) {
-        return cli_usage_error(args, "unknown option \"%s\"; did you mean \"%s\"?", name, nearest);
-    }
-    return cli_usage_error(args, "unknown option \"%s\"", name);
-}
-
-typedef struct choices {
-    char text[256];
-    const char *names[32];
-    int count;
-} choices;
-
-static const char *choice_name(const void *context, int index)
-{
-    return ((const choices *)context)->names[index];
+    nearest n = nearest_to(name);
+    for (const cli_option *option = args->verb->options; option->name != NULL; option++)
+        try_name(&n, option->name, strlen(option->name));
+    return report_unknown(args, "option", &n);
 }
 
 static int report_wrong_choice(const cli_args *args, const cli_option *option, const char *value)
 {
-    choices all = {0};
-    snprintf(all.text, sizeof all.text, "%s", option->choices);
-    char *rest = all.text;
-    while (rest != NULL && all.count < (int)(sizeof all.names / sizeof all.names[0]))
-        all.names[all.count++] = strsep(&rest, "|");
-    const char *nearest = cli_nearest(value, choice_name, &all, all.count);
-    if (nearest != NULL) {
-        return cli_usage_error(args, "option \"%s\" cannot be \"%s\"; did you mean \"%s\"?", option->name,
-                               value, nearest);
-    }
+    nearest n = nearest_to(value);
+    const char *list = option->choices, *choice;
+    for (size_t length; (length = cli_choice_next(&list, &choice)) > 0;)
+        try_name(&n, choice, length);
+    if (n.name != NULL)
+        return cli_usage_error(args, "option \"%s\" cannot be \"%s\"; did you mean \"%.*s\"?", option->name,
+                               value, (int)n.length, n.name);
     return cli_usage_error(args, "option \"%s\" cannot be \"%s\": it is one of %s", option->name, value,
                            option->choices);
+}
+
+bool cli_is_required(const cli_verb *verb, const cli_option *option)
+{
+    return verb->required != NULL && strcmp(verb->required, option->name) == 0;
 }
 
 bool cli_takes_word(const cli_option *option)
@@ -155,10 +136,9 @@ bool cli_takes_word(const cli_option *option)
 
 static int accept(cli_args *args, const cli_option *option, const char *value)
 {
-    if (option->argument != NULL && value[0] == '\0') {
+    if (option->argument != NULL && value[0] == '\0')
         return cli_usage_error(args, "option \"%s\" needs an argument (%s)", option->name, option->argument);
-    }
-    if (option->choices != NULL && !list_has_choice(option->choices, value))
+    if (option->choices != NULL && choice_index(option->choices, value) < 0)
         return report_wrong_choice(args, option, value);
     args->given[args->given_count++] = (cli_given){option, value};
     return CLI_GO_ON;
@@ -177,12 +157,11 @@ static int parse_long(cli_args *args, int argc, char **argv, int *i)
 {
     const char *word = argv[*i];
     size_t length = strcspn(word, "=");
-    for (const cli_option *option = args->verb->options; option != NULL && option->name != NULL; option++) {
+    for (const cli_option *option = args->verb->options; option->name != NULL; option++) {
         if (strncmp(option->name, word, length) != 0 || option->name[length] != '\0') continue;
         if (option->argument == NULL) {
-            if (word[length] == '=') {
+            if (word[length] == '=')
                 return cli_usage_error(args, "option \"%s\" takes no argument", option->name);
-            }
             return accept(args, option, "");
         }
         if (word[length] == '=') return accept(args, option, word + length + 1);
@@ -202,11 +181,10 @@ static int parse_letters(cli_args *args, int argc, char **argv, int *i)
 {
     for (const char *letter = argv[*i] + 1; *letter != '\0'; letter++) {
         const cli_option *option = args->verb->options;
-        while (option != NULL && option->name != NULL && option->letter != *letter)
+        while (option->name != NULL && option->letter != *letter)
             option++;
-        if (option == NULL || option->name == NULL) {
+        if (option->name == NULL)
             return cli_usage_error(args, "unknown option \"-%c\" in \"%s\"", *letter, argv[*i]);
-        }
         if (option->argument != NULL) {
             if (letter[1] != '\0') return accept(args, option, letter + 1);
             return accept_next(args, option, argc, argv, i);
@@ -234,23 +212,19 @@ static int check_operands(const cli_args *args)
     const cli_verb *verb = args->verb;
     if (verb->max_operands >= 0 && args->operand_count > verb->max_operands) {
         const char *extra = args->operands[verb->max_operands];
-        if (verb->takes_command && args->command == NULL) {
+        if (verb->takes_command && args->command == NULL)
             return cli_usage_error(args, "unexpected \"%s\"; the command goes after \"--\"", extra);
-        }
         return cli_usage_error(args, "unexpected operand \"%s\"", extra);
     }
-    if (args->operand_count < verb->min_operands) {
+    if (args->operand_count < verb->min_operands)
         return cli_usage_error(args, "an operand is missing: joulemap %s %s", verb->name, verb->usage);
-    }
-    if (verb->takes_command && (args->command == NULL || args->command[0] == NULL)) {
+    if (verb->takes_command && (args->command == NULL || args->command[0] == NULL))
         return cli_usage_error(args, "the command is missing: joulemap %s %s", verb->name, verb->usage);
-    }
-    for (const cli_option *option = verb->options; option != NULL && option->name != NULL; option++) {
-        if (option->required && !cli_has(args, option->name)) {
+    for (const cli_option *option = verb->options; option->name != NULL; option++) {
+        if (cli_is_required(verb, option) && !cli_has(args, option->name))
             return cli_usage_error(args, "option \"%s %s\" is missing", option->name, option->argument);
-        }
     }
-    if (verb->subcommands != NULL && !list_has_choice(verb->subcommands, args->operands[0]))
+    if (verb->subcommands != NULL && choice_index(verb->subcommands, args->operands[0]) < 0)
         return report_unknown_subcommand(args);
     return CLI_GO_ON;
 }
@@ -264,9 +238,8 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     *args = (cli_args){.verb = verb, .before_dashes = -1};
     args->given = calloc(most, sizeof *args->given);
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
-    if (args->given == NULL || args->operands == NULL) {
+    if (args->given == NULL || args->operands == NULL)
         return cli_error(args, JM_NO_MEMORY, "", "out of memory");
-    }
     for (int i = 0; i < argc; i++) {
         int code = CLI_GO_ON;
         if (strcmp(argv[i], "--") == 0) {
@@ -298,13 +271,23 @@ void cli_args_free(cli_args *args)
     *args = (cli_args){0};
 }
 
+static const cli_given *find_given(const cli_args *args, const char *name)
+{
+    for (int i = args->given_count; i-- > 0;)
+        if (strcmp(args->given[i].option->name, name) == 0) return &args->given[i];
+    return NULL;
+}
+
 const char *cli_get(const cli_args *args, const char *name)
 {
-    const char *value = NULL;
-    for (int i = 0; i < args->given_count; i++) {
-        if (strcmp(args->given[i].option->name, name) == 0) value = args->given[i].value;
-    }
-    return value;
+    const cli_given *given = find_given(args, name);
+    return given != NULL ? given->value : NULL;
+}
+
+int cli_get_choice(const cli_args *args, const char *name, int usual)
+{
+    const cli_given *given = find_given(args, name);
+    return given != NULL ? choice_index(given->option->choices, given->value) : usual;
 }
 
 bool cli_has(const cli_args *args, const char *name)

@@ -19,22 +19,6 @@ typedef struct process {
     pid_t pid, parent;
 } process;
 
-/* Parse "PID (NAME) STATE PARENT ..."; NAME may contain any character, parentheses too. */
-static bool read_parent(const char *pid, process *out)
-{
-    char path[64], text[512], state;
-    int parent;
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *file = fopen(path, "re");
-    size_t count = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
-    if (file != NULL) (void)fclose(file);
-    text[count] = '\0';
-    const char *end = strrchr(text, ')');
-    if (end == NULL || sscanf(end + 1, " %c %d", &state, &parent) != 2 || state == 'Z') return false;
-    *out = (process){(pid_t)atoi(pid), (pid_t)parent};
-    return true;
-}
-
 /* All processes. The caller frees the array. */
 static process *list_processes(size_t *count)
 {
@@ -50,7 +34,8 @@ static process *list_processes(size_t *count)
             if (moved == NULL) break;
             all = moved;
         }
-        if (read_parent(entry->d_name, &all[*count])) ++*count;
+        all[*count] = (process){(pid_t)atoi(entry->d_name), cli_child_parent(entry->d_name)};
+        *count += all[*count].parent >= 0;
     }
     closedir(folder);
     return all;
@@ -80,14 +65,14 @@ static size_t descendants(pid_t root, pid_t *out, size_t most)
 #define REFUSED_MOST   256
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     {"--seconds", 0, "S", "detach after that many seconds (default: at Ctrl-C, or when the process ends)",
-     NULL, false},
-    {"--only", 0, NULL, "leave out the processes that it has started, and starts", NULL, false},
+     NULL},
+    {"--only", 0, NULL, "leave out the processes that it has started, and starts", NULL},
     CLI_SIM_OPTION,
     CLI_RECORDER_MEASURES,
-    {NULL, 0, NULL, NULL, NULL, false},
+    {0},
 };
 
 /* A process that is not tried again before until_ns. Each try would leave a fraction of a second recorded. */
@@ -299,7 +284,7 @@ static int record(attachment *a, const char *command, double seconds)
     if (!cli_has(a->args, "--only"))
         (void)jm_run_expect(a->recorder.run, a->pid, !cli_has(a->args, "--no-kernels"), &err);
     follow_descendants(a);
-    cli_recorder_keep(&a->recorder, "attached", a->pid);
+    cli_recorder_keep(&a->recorder, a->pid);
     print_start(a, command);
     wait_for_end(a, seconds);
     code = cli_recorder_end(&a->recorder);
@@ -330,12 +315,9 @@ const cli_verb cli_verb_attach = {
     .summary = "record a program that runs already",
     .description =
         "Records the power of all GPUs, and of process PID and those that it started their kernels, NVTX "
-        "ranges "
-        "and spans, if they were started by `joulemap dormant`: from now until Ctrl-C, the end of --seconds "
-        "or "
-        "of the process. The process goes on unchanged and can be attached to again. It is neither stopped "
-        "nor "
-        "traced nor sent a signal.\n\n"
+        "ranges and spans, if they were started by `joulemap dormant`: from now until Ctrl-C, the end of "
+        "--seconds or of the process. The process goes on unchanged and can be attached to again. It is "
+        "neither stopped nor traced nor sent a signal.\n\n"
         "Of a program that was started otherwise, only the power of the boards is recorded, whoever uses "
         "them.\n\n"
         "  joulemap attach --seconds 60 -o minute.joulemap 4711\n"

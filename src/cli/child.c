@@ -113,13 +113,6 @@ int cli_child_become(const char *program, char **command, jm_error *err)
 
 /* ---- end */
 
-static void note_end(cli_child *child, int status)
-{
-    child->end_ns = jm_now_ns();
-    child->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    child->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 /* Reap all children that ended; true if the command is one of them. */
 static bool reap(cli_child *child)
 {
@@ -128,7 +121,9 @@ static bool reap(cli_child *child)
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid != child->pid) continue;
-        note_end(child, status);
+        child->end_ns = jm_now_ns();
+        child->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        child->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         ended = true;
     }
     return ended;
@@ -183,15 +178,14 @@ static void read_proc_file(const char *pid, const char *file, char *out, size_t 
     out[count] = '\0';
 }
 
-/* Parse "PID (NAME) STATE PARENT ..."; NAME may contain any character, parentheses too. */
-static bool is_child(const char *pid)
+pid_t cli_child_parent(const char *pid)
 {
     char text[512], state;
     int parent;
     read_proc_file(pid, "stat", text, sizeof text);
-    const char *end = strrchr(text, ')');
-    return end != NULL && sscanf(end + 1, " %c %d", &state, &parent) == 2 && parent == (int)getpid() &&
-           state != 'Z';
+    const char *end = strrchr(text, ')'); /* NAME may contain any character, parentheses too */
+    bool lives = end != NULL && sscanf(end + 1, " %c %d", &state, &parent) == 2 && state != 'Z';
+    return lives ? (pid_t)parent : -1;
 }
 
 /* The guard of a cap lease lives some seconds longer than the lease if the GPU is lost. */
@@ -210,7 +204,8 @@ static bool command_has_children(void)
     bool found = false;
     for (struct dirent *entry; !found && (entry = readdir(folder)) != NULL;) {
         const char *pid = entry->d_name;
-        found = pid[0] >= '1' && pid[0] <= '9' && is_child(pid) && !is_helper_of_ours(pid);
+        found =
+            pid[0] >= '1' && pid[0] <= '9' && cli_child_parent(pid) == getpid() && !is_helper_of_ours(pid);
     }
     closedir(folder);
     return found;
@@ -248,24 +243,24 @@ static bool is_plain(const char *word)
     return word[0] != '\0' && word[strspn(word, plain)] == '\0';
 }
 
-static void print_quoted(FILE *out, const char *word)
+static void print_word(FILE *out, const char *word)
 {
-    fputc('\'', out);
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
+    if (is_plain(word)) {
+        fputs(word, out);
+        return;
     }
+    fputc('\'', out);
+    for (; *word != '\0'; word++)
+        *word == '\'' ? fputs("'\\''", out) : fputc(*word, out);
     fputc('\'', out);
 }
 
-static void print_word(FILE *out, const char *word)
+/* Close a stream of open_memstream. Returns its text; NULL if memory is out. */
+static char *text_of(FILE *out, char **text)
 {
-    if (is_plain(word))
-        fputs(word, out);
-    else
-        print_quoted(out, word);
+    if (fclose(out) == 0) return *text;
+    free(*text);
+    return NULL;
 }
 
 char *cli_child_text(char **command)
@@ -278,11 +273,7 @@ char *cli_child_text(char **command)
         if (word != command) fputc(' ', out);
         print_word(out, *word);
     }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return text_of(out, &text);
 }
 
 char *cli_typed_path(const char *path)
@@ -293,9 +284,5 @@ char *cli_typed_path(const char *path)
     if (out == NULL) return NULL;
     if (path[0] == '-') fputs("./", out);
     print_word(out, path);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return text_of(out, &text);
 }

@@ -46,6 +46,9 @@ void cli_child_pass_signals_on(pid_t command);
  * that came too late are dropped. */
 void cli_child_release(cli_child *child);
 
+/* The parent of a living process, by its name in /proc; -1: it is gone or a zombie. */
+pid_t cli_child_parent(const char *pid);
+
 /* A command line quoted for a shell. The caller frees it; NULL if memory is out. */
 char *cli_child_text(char **command);
 

@@ -93,42 +93,40 @@ static int compare_with_total(const jm_report *report)
     bool missed = !(fabs(sum) <= CLI_TOTAL_WITHIN);
     printf("\n%s: the rows add up to the total (%s) within %.3f %% (%.1f %% promised).\n",
            missed ? "MISSED" : "ok", totals->total_source, fabs(sum) * 100, CLI_TOTAL_WITHIN * 100);
-    if (isfinite(totals->closure)) {
+    if (isfinite(totals->closure))
         printf("Before it was scaled to that total, the fit alone came to %.2f %% %s.\n",
                fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
-    }
     printf("On a real GPU the truth of a layer is not known, only the total. For layers beside their truth:\n"
            "  joulemap demo --sim h200\n");
     return missed ? CLI_EXIT_MISSED : 0;
 }
 
+static int show_report(const demo_state *demo, const jm_report *report)
+{
+    const jm_text_options shown = {.size = sizeof shown,
+                                   .width = cli_terminal_width(STDOUT_FILENO),
+                                   .ask_for_notes = "`joulemap report --notes` on its recording"};
+    char *text;
+    jm_error err = {0};
+    if (jm_report_text(report, &shown, &text, &err) != JM_OK) return cli_fail(demo->args, &err);
+    cli_progress(NULL);
+    cli_write(text);
+    cli_write("\n");
+    free(text);
+    return demo->sim != NULL ? compare_with_truth(demo, report) : compare_with_total(report);
+}
+
 static int show(const demo_state *demo)
 {
     jm_recording *recording;
+    jm_report *report;
     jm_error err = {0};
     if (jm_recording_open(&recording, demo->recording, &err) != JM_OK) return cli_fail(demo->args, &err);
     cli_progress("fitting power to layers");
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_LAYER};
-    jm_report *report;
-    char *text = NULL;
-    int code;
-    if (jm_report_create(&report, recording, &options, &err) != JM_OK) {
-        code = cli_fail(demo->args, &err);
-    } else {
-        const jm_text_options shown = {.size = sizeof shown,
-                                       .width = cli_terminal_width(STDOUT_FILENO),
-                                       .ask_for_notes = "`joulemap report --notes` on its recording"};
-        if (jm_report_text(report, &shown, &text, &err) == JM_OK) {
-            cli_progress(NULL);
-            cli_write(text);
-            cli_write("\n");
-            code = demo->sim != NULL ? compare_with_truth(demo, report) : compare_with_total(report);
-        } else {
-            code = cli_fail(demo->args, &err);
-        }
-        free(text);
-        jm_report_free(report);
-    }
+    jm_status status = jm_report_create(&report, recording, &options, &err);
+    int code = status == JM_OK ? show_report(demo, report) : cli_fail(demo->args, &err);
+    if (status == JM_OK) jm_report_free(report);
     jm_recording_close(recording);
     return code;
 }
@@ -167,11 +165,11 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options_table[] = {
-    {"--keep", 'k', "FILE", "keep the recording as FILE, and the truth beside it", NULL, false},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--keep", 'k', "FILE", "keep the recording as FILE, and the truth beside it", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     {"--sim", 0, "PROFILE",
-     "use a simulated GPU (h200, h100, a100, rtx3090, v100), also where there is a real one", NULL, false},
-    {"--seconds", 0, "N", "how long the program runs (default: 20)", NULL, false},
+     "use a simulated GPU (h200, h100, a100, rtx3090, v100), also where there is a real one", NULL},
+    {"--seconds", 0, "N", "how long the program runs (default: 20)", NULL},
     {0},
 };
 
@@ -180,19 +178,14 @@ const cli_verb cli_verb_demo = {
     .usage = "[options]",
     .summary = "record an example program, compare the report with the truth",
     .description =
-        "Records a small transformer that trains and validates, and shows the joules of its "
-        "layers. On a simulated "
-        "GPU, the default where there is no real one, it trains on the CPU; the simulated GPU knows how "
-        "much each layer truly took, and the "
-        "table puts that beside what joulemap found. On a real GPU only the total is known, "
-        "from its energy counter.\n"
-        "\n"
-        "Exit code 0 says: every layer with more than 2 % of the energy is within 5 % of the "
-        "truth, and all rows add up to "
-        "the GPU's total within 0.5 %. 1 says that this was missed.\n"
-        "\n"
-        "Needs Python with PyTorch and joulemap: that of the installed package, or "
-        "JOULEMAP_PYTHON, or python3.\n",
+        "Records a small transformer that trains and validates, and shows the joules of its layers. On a "
+        "simulated GPU, the default where there is no real one, it trains on the CPU; the simulated GPU "
+        "knows how much each layer truly took, and the table puts that beside what joulemap found. On a real "
+        "GPU only the total is known, from its energy counter.\n\n"
+        "Exit code 0 says: every layer with more than 2 % of the energy is within 5 % of the truth, and all "
+        "rows add up to the GPU's total within 0.5 %. 1 says that this was missed.\n\n"
+        "Needs Python with PyTorch and joulemap: that of the installed package, or JOULEMAP_PYTHON, or "
+        "python3.\n",
     .options = options_table,
     .run = run,
 };

@@ -15,7 +15,8 @@ enum { NAME_SIZE = 128 };
 /* The recordings of both sides, those of A first. */
 typedef struct runs {
     int count, a_count;
-    char (*names)[NAME_SIZE];  /* [count] */
+    char (*texts)[NAME_SIZE];  /* [count] */
+    const char **names;        /* [count], in `texts` */
     jm_recording **recordings; /* [count], open as long as the reports */
     jm_report **reports;       /* [count] */
 } runs;
@@ -30,15 +31,6 @@ static const char per_choices[] =
 #define X(name, text) "|" text
     JM_PER_MAP(X);
 #undef X
-
-static jm_per parse_per(const char *text)
-{
-    int per = JM_PER_COUNT - 1;
-    if (text == NULL) return JM_PER_FITTING;
-    while (per > 1 && strcmp(jm_per_text((jm_per)per), text) != 0)
-        per--;
-    return (jm_per)per; /* the table of options lets nothing else through */
-}
 
 /* Find where the recordings of B begin: after "--", or with the second of two. */
 static int find_sides(const cli_args *args, int *a_count)
@@ -71,14 +63,17 @@ static void name_runs(const cli_args *args, runs *all)
 {
     enum { MOST_FOLDERS = 8 };
     for (int folders = 0; folders == 0 || (any_equal_names(all) && folders <= MOST_FOLDERS); folders++)
-        for (int i = 0; i < all->count; i++)
-            cli_view_long_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
+        for (int i = 0; i < all->count; i++) {
+            cli_view_name(all->texts[i], sizeof all->texts[i], cli_operand(args, i), folders);
+            all->names[i] = all->texts[i];
+        }
 }
 
 static int read_options(const cli_args *args, diff_args *given)
 {
     *given = (diff_args){.options = {.size = sizeof given->options,
-                                     .per = parse_per(cli_get(args, "--per")),
+                                     .per = (jm_per)(cli_get_choice(args, "--per", -1) +
+                                                     1), /* the choices begin after JM_PER_FITTING */
                                      .expand = cli_has(args, "--expand")},
                          .limit = USUAL_ROWS,
                          .fail_over = NAN};
@@ -160,29 +155,15 @@ static int write_page(const cli_args *args, const runs *all, const jm_diff *diff
     return code;
 }
 
-static jm_status make_diff(jm_diff **diff, const diff_args *given, const runs *all, jm_error *err)
-{
-    const char **names = calloc((size_t)all->count, sizeof *names);
-    if (names == NULL) {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        return JM_NO_MEMORY;
-    }
-    for (int i = 0; i < all->count; i++)
-        names[i] = all->names[i];
-    const jm_report *const *reports = (const jm_report *const *)all->reports;
-    const jm_diff_side a = {reports, names, (size_t)all->a_count},
-                       b = {reports + all->a_count, names + all->a_count,
-                            (size_t)(all->count - all->a_count)};
-    jm_status status = jm_diff_create_many(diff, &a, &b, &given->options, err);
-    free(names);
-    return status;
-}
-
 static int compare(const cli_args *args, const diff_args *given, const runs *all)
 {
     jm_diff *diff;
     jm_error err = {0};
-    if (make_diff(&diff, given, all, &err) != JM_OK) return cli_fail(args, &err);
+    const jm_report *const *reports = (const jm_report *const *)all->reports;
+    size_t a_count = (size_t)all->a_count, b_count = (size_t)all->count - a_count;
+    const jm_diff_side a = {reports, all->names, a_count},
+                       b = {reports + a_count, all->names + a_count, b_count};
+    if (jm_diff_create_many(&diff, &a, &b, &given->options, &err) != JM_OK) return cli_fail(args, &err);
     int code =
         cli_has(args, "--html") ? write_page(args, all, diff) : print_diff(args, diff, (size_t)given->limit);
     if (code == 0) code = check_threshold(args, diff, given->fail_over);
@@ -211,13 +192,15 @@ static int run(const cli_args *args)
     int code = read_options(args, &given);
     if (code == CLI_GO_ON) code = find_sides(args, &all.a_count);
     if (code != CLI_GO_ON) return code;
+    all.texts = calloc((size_t)all.count, sizeof *all.texts);
     all.names = calloc((size_t)all.count, sizeof *all.names);
     all.recordings = calloc((size_t)all.count, sizeof(jm_recording *));
     all.reports = calloc((size_t)all.count, sizeof(jm_report *));
-    if (all.names != NULL && all.recordings != NULL && all.reports != NULL)
+    if (all.texts != NULL && all.names != NULL && all.recordings != NULL && all.reports != NULL)
         code = compare_all(args, &given, &all);
     else
         code = cli_error(args, JM_NO_MEMORY, "", "out of memory");
+    free(all.texts);
     free(all.names);
     free(all.recordings);
     free(all.reports);
@@ -227,15 +210,15 @@ static int run(const cli_args *args)
 static const cli_option options_table[] = {
     CLI_RUN_VIEW_OPTIONS(cli_view_keys + 1),
     {"--per", 0, "UNIT", "what joules are divided by (default: step if all runs have steps, else run)",
-     per_choices + 1, false},
+     per_choices + 1},
     {"--fail-over", 0, "SHARE",
      "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) higher in B: with all of its 95 % "
      "interval",
-     NULL, false},
-    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50)", NULL, false},
-    {"--expand", 0, NULL, "equal layers one by one; otherwise they share a row", NULL, false},
-    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
-    {"--markdown", 0, NULL, "print a table for a pull request", NULL, false},
+     NULL},
+    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50)", NULL},
+    {"--expand", 0, NULL, "equal layers one by one; otherwise they share a row", NULL},
+    {"--json", 'j', NULL, "print JSON in place of a table", NULL},
+    {"--markdown", 0, NULL, "print a table for a pull request", NULL},
     CLI_PAGE_OPTION,
     {0},
 };
@@ -249,17 +232,13 @@ const cli_verb cli_verb_diff = {
         "run: less, more, or no difference seen, by whether the 95 % interval of the difference leaves out "
         "0. Rows are matched by path and kind; \"module\" (DistributedDataParallel, DataParallel) and "
         "\"_orig_mod\" (torch.compile) in paths of layers count for nothing. Rows below 0.5 % of the total "
-        "on both sides are counted, not shown. Equal layers that changed alike share a row.\n"
-        "\n"
+        "on both sides are counted, not shown. Equal layers that changed alike share a row.\n\n"
         "Of several recordings a side, those of A before \"--\" and those of B after it, each figure is the "
-        "mean over the runs of its side, and the intervals hold the spread from run to run. A single "
-        "run does not show how much runs vary: three or more of each side are better than two.\n"
-        "\n"
+        "mean over the runs of its side, and the intervals hold the spread from run to run. A single run "
+        "does not show how much runs vary: three or more of each side are better than two.\n\n"
         "On one GPU the sensor's gain error is the same in all runs and cancels; between two GPUs the "
-        "intervals hold the gain errors of both.\n"
-        "\n"
-        "Exit code: 0, and with --fail-over 1 if B is surely over; else as in all verbs.\n"
-        "\n"
+        "intervals hold the gain errors of both.\n\n"
+        "Exit code: 0, and with --fail-over 1 if B is surely over; else as in all verbs.\n\n"
         "  joulemap diff base.joulemap fused.joulemap\n"
         "  joulemap diff base.joulemap fused.joulemap --per step --fail-over 3%\n"
         "  joulemap diff base.joulemap fused.joulemap --phase train --markdown\n"

@@ -107,7 +107,7 @@ static int run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_SIM_OPTION,
-    {"--json", 0, NULL, "print JSON", NULL, false},
+    {"--json", 0, NULL, "print JSON", NULL},
     {0},
 };
 
@@ -116,12 +116,10 @@ const cli_verb cli_verb_doctor = {
     .usage = "[options]",
     .summary = "show what works on this machine, what does not, and the cure",
     .description =
-        "Looks for NVML and each of its calls, for CPU energy (RAPL), CUDA, CUPTI, hardware counters, "
-        "shared memory and SQLite. Nothing is changed. CUDA, CUPTI and counters are tried in processes of "
-        "their own.\n"
-        "\n"
-        "The exit code is 0 if the energy of anything can be read here, else 69.\n"
-        "\n"
+        "Looks for NVML and each of its calls, for CPU energy (RAPL), CUDA, CUPTI, hardware counters, shared "
+        "memory and SQLite. Nothing is changed. CUDA, CUPTI and counters are tried in processes of their "
+        "own.\n\n"
+        "The exit code is 0 if the energy of anything can be read here, else 69.\n\n"
         "  joulemap doctor\n"
         "  joulemap doctor --json | jq '.findings[] | select(.works | not)'\n",
     .options = options,

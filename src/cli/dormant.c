@@ -12,8 +12,8 @@ static const cli_option options[] = {
     {"--print", 0, "FORM",
      "run nothing: print the environment that makes programs dormant, as shell commands (for eval) or as "
      "lines of a file (systemd's EnvironmentFile, docker's --env-file)",
-     "shell|file", false},
-    {NULL, 0, NULL, NULL, NULL, false},
+     "shell|file"},
+    {0},
 };
 
 typedef struct variable {
@@ -42,8 +42,7 @@ static bool is_taken(const cli_args *args, const variable *var)
 
 static void print(const char *form, const variable *var)
 {
-    char *words[] = {(char *)(uintptr_t)var->value, NULL};
-    char *quoted = cli_child_text(words);
+    char *quoted = cli_typed_path(var->value);
     if (quoted == NULL) return;
     if (strcmp(form, "shell") == 0)
         printf("export %s=%s\n", var->name, quoted);
@@ -91,8 +90,7 @@ const cli_verb cli_verb_dormant = {
     .summary = "run a command that can be recorded later, at no cost until then",
     .description =
         "Becomes COMMAND, in an environment in which `joulemap attach` can record it and the processes that "
-        "it "
-        "starts at any time: their kernels, their NVTX ranges and joulemap's spans. Until then nothing is "
+        "it starts at any time: their kernels, their NVTX ranges and joulemap's spans. Until then nothing is "
         "recorded: CUDA loads joulemap's library, which waits in a thread that sleeps; CUPTI is not "
         "loaded.\n\n"
         "A joulemap.Session in such a program waits, too, and keeps no recording of its own.\n\n"

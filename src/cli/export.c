@@ -71,12 +71,11 @@ static const char formats[] =
 #undef X
 
 static const cli_option options_table[] = {
-    {"--format", 'f', "FORMAT", "format of the export", formats + 1, true},
+    {"--format", 'f', "FORMAT", "format of the export", formats + 1},
     {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
-     NULL, false},
+     NULL},
     CLI_VIEW_OPTIONS(cli_view_keys + 1),
-    {"--kernels", 0, NULL, "the kernels of a row, each as a row inside it (pprof has them always)", NULL,
-     false},
+    {"--kernels", 0, NULL, "the kernels of a row, each as a row inside it (pprof has them always)", NULL},
     {0},
 };
 
@@ -85,17 +84,15 @@ const cli_verb cli_verb_export = {
     .usage = "FILE --format FORMAT [options]",
     .summary = "write a recording's rows for other programs",
     .description =
-        "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
-        "each name, and "
-        "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
-        "For flame graphs of joules there are folded stacks (flamegraph.pl, speedscope); perfetto (and "
-        "chrome, the same as JSON) is a trace of spans, kernels, power, clock and hardware counters; "
-        "pprof has joules and time by layer and kernel. "
-        "OpenMetrics has a counter a row.\n"
-        "\n"
+        "Writes all rows of a view, with every figure in full. CSV has a header with the unit in each name, "
+        "and an empty field where there is no figure. JSON is that of `joulemap report --json`. For flame "
+        "graphs of joules there are folded stacks (flamegraph.pl, speedscope); perfetto (and chrome, the "
+        "same as JSON) is a trace of spans, kernels, power, clock and hardware counters; pprof has joules "
+        "and time by layer and kernel. OpenMetrics has a counter a row.\n\n"
         "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
         "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,
+    .required = "--format",
     .min_operands = 1,
     .max_operands = 1,
     .run = run,

@@ -49,7 +49,7 @@ static void print_description(FILE *out, const char *text, int width)
 
 enum { HELP_COLUMN = 26, WIDEST_HELP = 100 };
 
-static void print_option(FILE *out, const cli_option *option, int width)
+static void print_option(FILE *out, const cli_option *option, bool required, int width)
 {
     char head[96];
     int column =
@@ -70,8 +70,7 @@ static void print_option(FILE *out, const cli_option *option, int width)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%.*s", i == 0 ? ": " : ", ", (int)length,
                          choice);
     }
-    if (option->required && used < (int)sizeof text)
-        snprintf(text + used, sizeof text - (size_t)used, " (required)");
+    if (required && used < (int)sizeof text) snprintf(text + used, sizeof text - (size_t)used, " (required)");
     print_wrapped(out, text, strlen(text), HELP_COLUMN, HELP_COLUMN, width);
 }
 
@@ -83,15 +82,15 @@ static int help_width(void)
 
 void cli_help_print_verb(FILE *out, const cli_verb *verb)
 {
-    static const cli_option help = {"--help", 'h', NULL, "show this text", NULL, false};
+    static const cli_option help = {"--help", 'h', NULL, "show this text", NULL};
     int width = help_width();
     fprintf(out, "joulemap %s: %s\n\nusage: joulemap %s %s\n\n", verb->name, verb->summary, verb->name,
             verb->usage);
     print_description(out, verb->description, width);
     fputs("\noptions:\n", out);
-    for (const cli_option *option = verb->options; option != NULL && option->name != NULL; option++)
-        print_option(out, option, width);
-    print_option(out, &help, width);
+    for (const cli_option *option = verb->options; option->name != NULL; option++)
+        print_option(out, option, cli_is_required(verb, option), width);
+    print_option(out, &help, false, width);
 }
 
 void cli_help_print(FILE *out, const cli_verb *const *verbs)
@@ -148,7 +147,7 @@ static void roff_description(FILE *out, const char *text)
     if (verbatim) fputs(".fi\n.RE\n", out);
 }
 
-static void roff_option(FILE *out, const cli_option *option)
+static void roff_option(FILE *out, const cli_verb *verb, const cli_option *option)
 {
     fputs(".TP\n", out);
     if (option->letter != 0) fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
@@ -165,15 +164,15 @@ static void roff_option(FILE *out, const cli_option *option)
         print_escaped(out, choice, length, false);
         fputs("\\fR", out);
     }
-    fputs(option->required ? " (required)\n" : "\n", out);
+    fputs(cli_is_required(verb, option) ? " (required)\n" : "\n", out);
 }
 
 static void roff_verb(FILE *out, const cli_verb *verb)
 {
     fprintf(out, ".SS \"joulemap %s %s\"\n", verb->name, verb->usage);
     roff_description(out, verb->description);
-    for (const cli_option *option = verb->options; option != NULL && option->name != NULL; option++)
-        roff_option(out, option);
+    for (const cli_option *option = verb->options; option->name != NULL; option++)
+        roff_option(out, verb, option);
 }
 
 /* Exit codes with all the failures that share one. */
@@ -226,9 +225,8 @@ static void man_print(FILE *out, const cli_verb *const *verbs)
 static bool takes_file(const cli_option *option)
 {
     static const char *const words[] = {"FILE", "OUT", "CSV", "PATH"};
-    for (size_t i = 0; option->argument != NULL && i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; option->argument != NULL && i < sizeof words / sizeof *words; i++)
         if (strcmp(option->argument, words[i]) == 0) return true;
-    }
     return false;
 }
 
@@ -273,7 +271,7 @@ static void print_bash(FILE *out, const cli_verb *const *verbs)
           "    case $verb$before in\n",
           out);
     for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
-        for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++) {
+        for (const cli_option *option = (*verb)->options; option->name != NULL; option++) {
             if (!cli_takes_word(option)) continue;
             fprintf(out, "    %s%s", (*verb)->name, option->name);
             if (option->letter != 0) fprintf(out, "|%s-%c", (*verb)->name, option->letter);
@@ -291,7 +289,7 @@ static void print_bash(FILE *out, const cli_verb *const *verbs)
     fputs("    esac\n    if [[ $current == -* ]]; then\n        case $verb in\n", out);
     for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         fprintf(out, "        %s) COMPREPLY=($(compgen -W '--help", (*verb)->name);
-        for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
+        for (const cli_option *option = (*verb)->options; option->name != NULL; option++)
             fprintf(out, " %s", option->name);
         fputs("' -- \"$current\")) ;;\n", out);
     }
@@ -376,7 +374,7 @@ static void print_zsh(FILE *out, const cli_verb *const *verbs)
           out);
     for (const cli_verb *const *verb = verbs; *verb != NULL; verb++) {
         fprintf(out, "        %s) _arguments '(-h --help)'{-h,--help}'[show the help]'", (*verb)->name);
-        for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
+        for (const cli_option *option = (*verb)->options; option->name != NULL; option++)
             print_zsh_option(out, option);
         if ((*verb)->takes_command || (*verb)->may_take_command) {
             fputs(" \\\n            '*::command:_normal'", out);
@@ -433,7 +431,7 @@ static void print_fish(FILE *out, const cli_verb *const *verbs)
         fprintf(out, "complete -c joulemap -n __fish_use_subcommand -f -a %s -d ", (*verb)->name);
         print_fish_quoted(out, (*verb)->summary);
         fputc('\n', out);
-        for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
+        for (const cli_option *option = (*verb)->options; option->name != NULL; option++)
             print_fish_option(out, *verb, option);
         if ((*verb)->operands_are_verbs) {
             fprintf(out, "complete -c joulemap -n '__fish_seen_subcommand_from %s' -f -a '", (*verb)->name);
@@ -445,26 +443,18 @@ static void print_fish(FILE *out, const cli_verb *const *verbs)
     }
 }
 
-/* `shell`: one of the choices in the table of options. */
-static void print_completion(FILE *out, const cli_verb *const *verbs, const char *shell)
-{
-    void (*print)(FILE *, const cli_verb *const *) = strcmp(shell, "bash") == 0  ? print_bash
-                                                     : strcmp(shell, "zsh") == 0 ? print_zsh
-                                                                                 : print_fish;
-    print(out, verbs);
-}
-
 /* ---- the verb */
 
 static int run(const cli_args *args)
 {
+    static void (*const completions[])(FILE *, const cli_verb *const *) = {print_bash, print_zsh, print_fish};
     const char *name = cli_operand(args, 0);
     int given = cli_has(args, "--man") + cli_has(args, "--completion") + (name != NULL);
     if (given > 1) return cli_usage_error(args, "a verb, --man and --completion exclude each other");
     if (cli_has(args, "--man")) {
         man_print(stdout, args->verbs);
     } else if (cli_has(args, "--completion")) {
-        print_completion(stdout, args->verbs, cli_get(args, "--completion"));
+        completions[cli_get_choice(args, "--completion", 0)](stdout, args->verbs);
     } else if (name == NULL) {
         cli_help_print(stdout, args->verbs);
     } else {
@@ -476,8 +466,8 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--man", 0, NULL, "print the manual page (roff)", NULL, false},
-    {"--completion", 0, "SHELL", "print the completion of a shell", "bash|zsh|fish", false},
+    {"--man", 0, NULL, "print the manual page (roff)", NULL},
+    {"--completion", 0, "SHELL", "print the completion of a shell", "bash|zsh|fish"},
     {0},
 };
 
@@ -485,8 +475,7 @@ const cli_verb cli_verb_help = {
     .name = "help",
     .usage = "[VERB] [options]",
     .summary = "explain a verb; print the manual page or shell completion",
-    .description = "Without operands: all verbs. With a verb: what it does and its options.\n"
-                   "\n"
+    .description = "Without operands: all verbs. With a verb: what it does and its options.\n\n"
                    "Man page and completion are made from the same tables as this text:\n"
                    "  joulemap help --man | man -l -\n"
                    "  source <(joulemap help --completion bash)\n"

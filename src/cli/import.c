@@ -69,18 +69,18 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "the recording to write", NULL, true},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--output", 'o', "FILE", "the recording to write", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     {"--board", 'b', "PROFILE",
      "profile of the GPU, which describes its sensors: h200, h100, ... (default: generic); with --onto, the "
      "number of the GPU, where there is more than one",
-     NULL, false},
-#define X(name, option, text) {"--" #option, 0, "CSV", text, NULL, false},
+     NULL},
+#define X(name, option, text) {"--" #option, 0, "CSV", text, NULL},
     JM_IMPORT_MAP(X)
 #undef X
-        {"--onto", 0, "RECORDING", "Copy this recording, and add --counters.", NULL, false},
-    {"--counters", 0, "CSV", "Hardware counters for --onto: start_ns,end_ns,METRIC...", NULL, false},
-    {"--ncu", 0, "CSV", "What Nsight Compute counted of the same program, for --onto.", NULL, false},
+        {"--onto", 0, "RECORDING", "Copy this recording, and add --counters.", NULL},
+    {"--counters", 0, "CSV", "Hardware counters for --onto: start_ns,end_ns,METRIC...", NULL},
+    {"--ncu", 0, "CSV", "What Nsight Compute counted of the same program, for --onto.", NULL},
     {0},
 };
 
@@ -90,30 +90,23 @@ const cli_verb cli_verb_import = {
     .summary = "make a recording from CSV files",
     .description =
         "Files may be plain or gzipped; other columns are ignored; times are seconds from any common zero, "
-        "of "
-        "a clock that is never set back. Commas, semicolons or tabs separate fields; with the latter two, "
-        "decimals may have a comma. A reading without a value (N/A) is a gap.\n"
-        "\n"
-        "Sensors go by their names in the profile. Rows of the same part that follow each other make "
-        "a phase of that name: see `joulemap report --phase`. A row with a text in the column phase is a "
-        "window of that phase instead. A segment counts as one kernel row that "
-        "represents kernel_launches calls; with --kernels, segments only mark phases and windows.\n"
-        "\n"
-        "Timestamps are kept as read; reports correct late ones of the sample ring.\n"
-        "\n"
-        "Counters that were read beside a recording are added to a copy of it:\n"
-        "\n"
-        "  joulemap import --onto run.joulemap --counters counters.csv.gz -o all.joulemap\n"
-        "\n"
+        "of a clock that is never set back. Commas, semicolons or tabs separate fields; with the latter two, "
+        "decimals may have a comma. A reading without a value (N/A) is a gap.\n\n"
+        "Sensors go by their names in the profile. Rows of the same part that follow each other make a phase "
+        "of that name: see `joulemap report --phase`. A row with a text in the column phase is a window of "
+        "that phase instead. A segment counts as one kernel row that represents kernel_launches calls; with "
+        "--kernels, segments only mark phases and windows.\n\n"
+        "Timestamps are kept as read; reports correct late ones of the sample ring.\n\n"
+        "Counters that were read beside a recording are added to a copy of it:\n\n"
+        "  joulemap import --onto run.joulemap --counters counters.csv.gz -o all.joulemap\n\n"
         "A line is a window, from start_ns to end_ns of CLOCK_REALTIME, with what was counted in it; an "
         "empty field was not measured. Windows are sorted and do not overlap. For a recording that came from "
-        "CSV itself, times are on the clock of those files.\n"
-        "\n"
+        "CSV itself, times are on the clock of those files.\n\n"
         "Where counters may not be sampled, but Nsight Compute could once run the same program, its counts "
-        "are assigned to the kernels by name, launch shape and order:\n"
-        "\n"
+        "are assigned to the kernels by name, launch shape and order:\n\n"
         "  ncu --csv --page raw --metrics \"$(joulemap estimate --metrics)\" ./program >counters.csv\n"
         "  joulemap import --onto run.joulemap --ncu counters.csv -o all.joulemap\n",
     .options = options,
+    .required = "--output",
     .run = run,
 };

@@ -177,7 +177,7 @@ static int run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_SIM_OPTION,
-    {"--json", 0, NULL, "print JSON", NULL, false},
+    {"--json", 0, NULL, "print JSON", NULL},
     {0},
 };
 
@@ -188,10 +188,8 @@ const cli_verb cli_verb_list = {
     .description =
         "GPUs and, where the kernel lets us read them, CPU packages and their memory. Of each sensor: how "
         "often its value updates, how it answers to the true power, and what a read cost just now. What a "
-        "sensor measures comes from the GPU's profile (docs/sensors.md).\n"
-        "\n"
-        "The CUDA index is the number that a CUDA program would use, after CUDA_VISIBLE_DEVICES.\n"
-        "\n"
+        "sensor measures comes from the GPU's profile (docs/sensors.md).\n\n"
+        "The CUDA index is the number that a CUDA program would use, after CUDA_VISIBLE_DEVICES.\n\n"
         "  joulemap list\n"
         "  joulemap list --sim h200,a100 --json\n",
     .options = options,

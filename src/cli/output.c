@@ -214,13 +214,29 @@ int cli_fail(const cli_args *args, const jm_error *err)
     return jm_status_exit_code(err->status);
 }
 
-int cli_error(const cli_args *args, jm_status status, const char *hint, const char *format, ...)
+__attribute__((format(printf, 4, 0))) static void
+fill_error(jm_error *err, jm_status status, const char *hint, const char *format, va_list values)
 {
-    jm_error err = {.status = status};
-    snprintf(err.hint, sizeof err.hint, "%s", hint);
+    *err = (jm_error){.status = status};
+    snprintf(err->hint, sizeof err->hint, "%s", hint);
+    vsnprintf(err->text, sizeof err->text, format, values);
+}
+
+jm_status cli_set_error(jm_error *err, jm_status status, const char *hint, const char *format, ...)
+{
     va_list values;
     va_start(values, format);
-    vsnprintf(err.text, sizeof err.text, format, values);
+    fill_error(err, status, hint, format, values);
+    va_end(values);
+    return status;
+}
+
+int cli_error(const cli_args *args, jm_status status, const char *hint, const char *format, ...)
+{
+    jm_error err;
+    va_list values;
+    va_start(values, format);
+    fill_error(&err, status, hint, format, values);
     va_end(values);
     return cli_fail(args, &err);
 }

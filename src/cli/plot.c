@@ -51,44 +51,28 @@ static int check_recording(const cli_args *args, int operand, long long gpu)
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
-typedef struct numbers {
-    long long gpu, dpi, smooth; /* -1: not given */
-} numbers;
-
-static int get_numbers(const cli_args *args, numbers *n)
+static void make_line(cli_line *line, const cli_args *args)
 {
-    *n = (numbers){-1, -1, -1};
-    bool valid = cli_get_number(args, "--gpu", 0, INT_MAX, &n->gpu) &&
-                 cli_get_number(args, "--dpi", 10, 2400, &n->dpi) &&
-                 cli_get_number(args, "--smooth", 1, 1000000, &n->smooth);
-    return valid ? CLI_GO_ON : jm_status_exit_code(JM_USAGE);
-}
-
-static void make_line(cli_line *line, const cli_args *args, const numbers *n)
-{
-    static const char *const texts[] = {"--figure", "--output", "--counts"};
-    static const char *const flags[] = {"--list", "--dark"};
+    static const char *const passed_on[] = {"--figure", "--output", "--counts", "--list",
+                                            "--dark",   "--gpu",    "--dpi",    "--smooth"};
     cli_line_add_all(line, (const char *const[]){cli_python(), "-m", "joulemap.plots", NULL});
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (cli_has(args, texts[i]))
-            cli_line_add_all(line, (const char *const[]){texts[i], cli_get(args, texts[i]), NULL});
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (cli_has(args, flags[i])) cli_line_add(line, flags[i]);
-    if (n->gpu >= 0) cli_line_add_number(line, "--gpu", n->gpu);
-    if (n->dpi >= 0) cli_line_add_number(line, "--dpi", n->dpi);
-    if (n->smooth >= 0) cli_line_add_number(line, "--smooth", n->smooth);
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
+        const char *value = cli_get(args, passed_on[i]);
+        if (value != NULL) cli_line_add(line, passed_on[i]);
+        if (value != NULL && value[0] != '\0') cli_line_add(line, value); /* "" for a flag */
+    }
     cli_line_add(line, "--");
     for (int i = 0; i < args->operand_count; i++)
         cli_line_add(line, cli_operand(args, i));
 }
 
-static int draw(const cli_args *args, const numbers *n)
+static int draw(const cli_args *args)
 {
     static const char *const no_variables[] = {NULL};
     cli_child child;
     cli_line line = {0};
     jm_error err = {0};
-    make_line(&line, args, n);
+    make_line(&line, args);
     cli_child_prepare();
     jm_status status = cli_child_start(&child, line.words, no_variables, &err);
     if (status == JM_OK) cli_child_wait(&child);
@@ -97,22 +81,21 @@ static int draw(const cli_args *args, const numbers *n)
     return status == JM_OK ? child.exit_code : cli_fail(args, &err);
 }
 
-/* A search's JSON is no recording: Python reports what is wrong with it. */
-static bool takes_search_json(const cli_args *args)
-{
-    const char *figure = cli_get(args, "--figure");
-    return figure != NULL && strcmp(figure, POWER_CAP) == 0;
-}
-
 static int run(const cli_args *args)
 {
-    numbers n;
+    long long gpu = -1, dpi, smooth;
+    const char *figure = cli_get(args, "--figure");
     int code = check_usage(args);
-    if (code == CLI_GO_ON) code = get_numbers(args, &n);
-    for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !takes_search_json(args); i++)
-        code = check_recording(args, i, n.gpu);
+    if (code != CLI_GO_ON) return code;
+    if (!cli_get_number(args, "--gpu", 0, INT_MAX, &gpu) || !cli_get_number(args, "--dpi", 10, 2400, &dpi) ||
+        !cli_get_number(args, "--smooth", 1, 1000000, &smooth))
+        return jm_status_exit_code(JM_USAGE);
+    /* A search's JSON is no recording: Python reports what is wrong with it. */
+    bool may_be_json = figure != NULL && strcmp(figure, POWER_CAP) == 0;
+    for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !may_be_json; i++)
+        code = check_recording(args, i, gpu);
     if (code == CLI_GO_ON) code = cli_python_check(args, NULL, false);
-    return code == CLI_GO_ON ? draw(args, &n) : code;
+    return code == CLI_GO_ON ? draw(args) : code;
 }
 
 /* The keys of python/joulemap/plots/table.py; tests/python/test_plots.py holds them equal. */
@@ -123,19 +106,17 @@ static int run(const cli_args *args)
     "|" TWO_RUNS "|" POWER_CAP
 
 static const cli_option options[] = {
-    {"--figure", 'f', "KEY", "which figure; --list says what each shows", FIGURES, false},
+    {"--figure", 'f', "KEY", "which figure; --list says what each shows", FIGURES},
     {"--output", 'o', "FILE", "the figure, PNG, SVG or PDF by its ending; it appears only when it is whole",
-     NULL, false},
+     NULL},
     {"--gpu", 0, "N",
-     "one GPU, by its index in `joulemap list` (default: readings of GPU 0, layers and steps of all)", NULL,
-     false},
-    {"--dpi", 0, "N", "dots per inch of PNG (default: 300)", NULL, false},
-    {"--smooth", 0, "N", "over time: the mean of N neighbours in place of each reading", NULL, false},
-    {"--dark", 0, NULL, "light on dark, for screens", NULL, false},
+     "one GPU, by its index in `joulemap list` (default: readings of GPU 0, layers and steps of all)", NULL},
+    {"--dpi", 0, "N", "dots per inch of PNG (default: 300)", NULL},
+    {"--smooth", 0, "N", "over time: the mean of N neighbours in place of each reading", NULL},
+    {"--dark", 0, NULL, "light on dark, for screens", NULL},
     {"--counts", 0, "FILE",
-     "roofline: FLOPs and bytes of a forward call of each layer, JSON as {\"path\": [FLOPs, bytes]}", NULL,
-     false},
-    {"--list", 0, NULL, "list the figures", NULL, false},
+     "roofline: FLOPs and bytes of a forward call of each layer, JSON as {\"path\": [FLOPs, bytes]}", NULL},
+    {"--list", 0, NULL, "list the figures", NULL},
     {0},
 };
 
@@ -145,14 +126,12 @@ const cli_verb cli_verb_plot = {
     .summary = "draw a figure of a recording",
     .description =
         "Draws power, utilisation and energy over time, their distributions, phases, layers, steps, a flame "
-        "graph of joules, a roofline of joules, two runs beside each other, or a search for a power cap "
-        "(its JSON does), for a paper or a screen. "
-        "Phases are shaded, intervals are the 95 % intervals of reports, and figures of a simulated GPU are "
-        "marked as such. A figure that cannot be drawn is an error with the reason.\n"
-        "\n"
+        "graph of joules, a roofline of joules, two runs beside each other, or a search for a power cap (its "
+        "JSON does), for a paper or a screen. Phases are shaded, intervals are the 95 % intervals of "
+        "reports, and figures of a simulated GPU are marked as such. A figure that cannot be drawn is an "
+        "error with the reason.\n\n"
         "Needs Python with joulemap and Matplotlib (pip install 'joulemap[plot]'): that of the installed "
-        "package, or JOULEMAP_PYTHON, or python3. joulemap.plots has the same figures with more options.\n"
-        "\n"
+        "package, or JOULEMAP_PYTHON, or python3. joulemap.plots has the same figures with more options.\n\n"
         "  joulemap plot gpt.joulemap --figure power_time -o power.pdf\n"
         "  joulemap plot before.joulemap after.joulemap --figure two_runs -o runs.svg\n"
         "  joulemap plot --list\n",

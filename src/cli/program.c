@@ -27,53 +27,42 @@ static const char probe_script[] =
     "except Exception: pass\n"
     "sys.exit(100 + (torch is None) + 2 * (joulemap is None) + 4 * (cuda is None))\n";
 
-typedef struct python_state {
-    int error;  /* errno if Python cannot be run, else 0 */
-    bool works; /* the script ran; else the members below are unknown */
-    bool joulemap, torch;
-    bool cuda; /* PyTorch is built with CUDA; true if unknown */
-} python_state;
-
-static void probe_python(python_state *state)
+/* What this Python lacks; -1: the script did not run. *error: errno if Python cannot be started, else 0. */
+static int probe_python(const char *python, int *error)
 {
     char name[PATH_MAX], words[sizeof probe_script];
     char *argv[] = {name, (char[]){"-c"}, words, NULL};
     pid_t pid;
     int status = 0;
-    snprintf(name, sizeof name, "%s", cli_python());
+    snprintf(name, sizeof name, "%s", python);
     memcpy(words, probe_script, sizeof probe_script);
-    *state = (python_state){.error = posix_spawnp(&pid, name, NULL, NULL, argv, environ)};
-    if (state->error != 0) return;
+    *error = posix_spawnp(&pid, name, NULL, NULL, argv, environ);
+    if (*error != 0) return -1;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     const int missing = WIFEXITED(status) ? WEXITSTATUS(status) - EXIT_BASE : -1;
-    if (missing < 0 || missing > (NO_TORCH | NO_JOULEMAP | NO_CUDA)) return;
-    state->works = true;
-    state->torch = (missing & NO_TORCH) == 0;
-    state->joulemap = (missing & NO_JOULEMAP) == 0;
-    state->cuda = (missing & NO_CUDA) == 0;
+    return missing <= (NO_TORCH | NO_JOULEMAP | NO_CUDA) ? missing : -1;
 }
 
 int cli_python_check(const cli_args *args, const char *what, bool cuda)
 {
-    python_state state;
     const char *name = cli_python();
-    probe_python(&state);
-    if (state.error != 0)
+    int error, missing = probe_python(name, &error);
+    if (error != 0)
         return cli_error(args, JM_CHILD, "install Python 3.10 or newer, or set JOULEMAP_PYTHON to one",
-                         "cannot run %s: %s", name, strerror(state.error));
-    if (!state.works)
+                         "cannot run %s: %s", name, strerror(error));
+    if (missing < 0)
         return cli_error(args, JM_CHILD, "set JOULEMAP_PYTHON to a Python 3.10 or newer", "%s does not work",
                          name);
-    if (!state.joulemap)
+    if (missing & NO_JOULEMAP)
         return cli_error(args, JM_NOT_SUPPORTED,
                          "pip install joulemap; or set JOULEMAP_PYTHON to the Python that has it",
                          "%s has no package joulemap", name);
-    if (what != NULL && !state.torch)
+    if (what != NULL && missing & NO_TORCH)
         return cli_error(args, JM_NOT_SUPPORTED,
                          "pip install torch; or set JOULEMAP_PYTHON to the Python that has it",
                          "%s has no PyTorch, which %s made with", name, what);
-    if (cuda && !state.cuda)
+    if (cuda && missing & NO_CUDA)
         return cli_error(args, JM_NOT_SUPPORTED,
                          "pip install --force-reinstall torch; or set JOULEMAP_PYTHON to a Python whose "
                          "PyTorch has CUDA",

@@ -4,11 +4,11 @@
 #include "cli/verb.h"
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
     CLI_SIM_OPTION,
     CLI_RECORDER_OPTIONS,
-    {NULL, 0, NULL, NULL, NULL, false},
+    {0},
 };
 
 static int run_record(const cli_args *args)
@@ -29,8 +29,8 @@ const cli_verb cli_verb_record = {
     .summary = "run a command and record where its joules go",
     .description =
         "Runs COMMAND and records the power of all GPUs and of the CPU where it can be read, the spans and "
-        "NVTX ranges of its processes, and the "
-        "kernels they launch, into one file. The exit code is COMMAND's.\n\n"
+        "NVTX ranges of its processes, and the kernels they launch, into one file. The exit code is "
+        "COMMAND's.\n\n"
         "A process of its own samples the GPU's hardware counters, a quarter of a second at a time, for at "
         "most 3 % of the time, starts and stops included, where the driver lets this user read them; its CPU "
         "time is about 3 % of the run's. With --counters it reports why, if it cannot.\n\n"

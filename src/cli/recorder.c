@@ -18,12 +18,6 @@
 #define BUDGET_LEAST 1e-4 /* below this, tracing gets less than a second an hour */
 #define COUNTERS_S   1.8  /* seconds of each minute, for --counters without an argument */
 
-/* Values of the options. */
-typedef struct recorder_options {
-    double counters, budget, keep_s;
-    int64_t max_bytes;
-} recorder_options;
-
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
     const char *given = cli_get(args, "--output");
@@ -57,37 +51,15 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
     return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
 }
 
-/* For jm_run_options. 10 MB: the sampler alone takes 1 MB an hour, condensed. False after a usage error. */
-static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
+static jm_status start_run(jm_run **run, const jm_run_options *options, jm_error *err)
 {
-    return cli_get_duration(args, "--keep", 60, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
-}
-
-static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           const recorder_options *measures, jm_error *err)
-{
-    jm_run_options run_options = {.size = sizeof run_options,
-                                  .path = path,
-                                  .sim = cli_get(args, "--sim"),
-                                  .command = command,
-                                  .overwrite = cli_has(args, "--force"),
-                                  .child_kernels = !cli_has(args, "--no-kernels"),
-                                  .no_cpu = cli_has(args, "--no-cpu"),
-                                  .counters = measures->counters,
-                                  .keep_s = measures->keep_s,
-                                  .max_bytes = measures->max_bytes,
-                                  .openacc = cli_has(args, "--openacc"),
-                                  .child_budget = measures->budget};
-    jm_status status = jm_run_start(run, &run_options, err);
+    jm_status status = jm_run_start(run, options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
     *run = NULL;
-    *err = (jm_error){.status = JM_BUSY};
-    snprintf(err->text, sizeof err->text, "this command is being recorded already, by the recorder of %s",
-             getenv("JOULEMAP_RUN"));
-    snprintf(err->hint, sizeof err->hint,
-             "leave out the inner `joulemap record`; one recording holds all processes");
-    return JM_BUSY;
+    return cli_set_error(
+        err, JM_BUSY, "leave out the inner `joulemap record`; one recording holds all processes",
+        "this command is being recorded already, by the recorder of %s", getenv("JOULEMAP_RUN"));
 }
 
 /* The injected library reads this variable (src/inject/nvtx.c). */
@@ -101,31 +73,13 @@ static bool set_domains(const cli_args *args)
     return false;
 }
 
-static void note_number(jm_run *run, const char *key, int64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    jm_run_note(run, key, text, NULL);
-}
-
-/* Note ROLE_WHAT, such as "child_pid". */
+/* Note "child_pid", or "attached_pid". */
 static void note(const cli_recorder *r, const char *what, int64_t value)
 {
-    char key[64];
-    snprintf(key, sizeof key, "%s_%s", r->role, what);
-    note_number(r->run, key, value);
-}
-
-static bool is_child(const cli_recorder *r)
-{
-    return strcmp(r->role, "child") == 0;
-}
-
-static void note_end(const cli_recorder *r)
-{
-    note(r, "end_ns", r->child.end_ns);
-    if (is_child(r)) note(r, "exit_code", r->child.exit_code);
-    if (r->child.signal != 0) note(r, "signal", r->child.signal);
+    char key[64], text[24];
+    snprintf(key, sizeof key, "%s_%s", r->attached ? "attached" : "child", what);
+    snprintf(text, sizeof text, "%" PRId64, value);
+    jm_run_note(r->run, key, text, NULL);
 }
 
 static void report_end(const cli_args *args, const cli_child *child)
@@ -138,35 +92,26 @@ static void report_end(const cli_args *args, const cli_child *child)
                     "processes that the command started still run; what they do from now on is not recorded");
 }
 
-static void print_size(double bytes)
-{
-    if (bytes < 1e6)
-        fprintf(stderr, "%.0f kB", bytes / 1e3);
-    else
-        fprintf(stderr, "%.1f MB", bytes / 1e6);
-}
-
 int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
+    static const double least_bytes = 10e6; /* the sampler alone takes 1 MB an hour, condensed */
     jm_error err;
-    recorder_options measures = {0};
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &measures.counters) || !set_domains(args) ||
-        !cli_get_share(args, "--budget", BUDGET_LEAST, &measures.budget) ||
-        !get_bounds(args, &measures.keep_s, &measures.max_bytes))
+    jm_run_options options = {.size = sizeof options,
+                              .sim = cli_get(args, "--sim"),
+                              .command = command,
+                              .overwrite = cli_has(args, "--force"),
+                              .child_kernels = !cli_has(args, "--no-kernels"),
+                              .no_cpu = cli_has(args, "--no-cpu"),
+                              .openacc = cli_has(args, "--openacc")};
+    if (!get_counters(args, &options.counters) || !set_domains(args) ||
+        !cli_get_share(args, "--budget", BUDGET_LEAST, &options.child_budget) ||
+        !cli_get_duration(args, "--keep", 60, &options.keep_s) ||
+        !cli_get_size(args, "--max-size", least_bytes, &options.max_bytes))
         return jm_status_exit_code(JM_USAGE);
-    r->path = output_name(args, r->name, sizeof r->name);
+    options.path = r->path = output_name(args, r->name, sizeof r->name);
     cli_child_prepare();
-    jm_status status = start_run(&r->run, args, r->path, command, &measures, &err);
-    return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
-}
-
-static void report_other_tools(const cli_args *args)
-{
-    if (!cli_has(args, "--no-kernels")) report_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
-    report_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
-    if (cli_has(args, "--openacc")) report_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
-    report_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
+    return start_run(&r->run, &options, &err) == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
 int cli_recorder_start(cli_recorder *r, const cli_args *args)
@@ -174,8 +119,12 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
     char *command = cli_child_text(cli_command(args));
     int code = cli_recorder_start_for(r, args, command);
     free(command);
-    if (code == CLI_GO_ON) report_other_tools(args);
-    return code;
+    if (code != CLI_GO_ON) return code;
+    if (!cli_has(args, "--no-kernels")) report_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
+    report_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
+    if (cli_has(args, "--openacc")) report_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
+    report_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
+    return CLI_GO_ON;
 }
 
 void cli_recorder_discard(cli_recorder *r)
@@ -185,18 +134,18 @@ void cli_recorder_discard(cli_recorder *r)
 }
 
 /* Note the process at once, so that the file has it even if this process is killed. */
-static void keep(cli_recorder *r, const char *role)
+static void keep(cli_recorder *r)
 {
-    r->role = role;
     jm_run_keep(r->run);
     note(r, "pid", r->child.pid);
     note(r, "start_ns", r->child.start_ns);
 }
 
-void cli_recorder_keep(cli_recorder *r, const char *role, pid_t pid)
+void cli_recorder_keep(cli_recorder *r, pid_t pid)
 {
     r->child = (cli_child){.pid = pid, .start_ns = jm_now_ns()};
-    keep(r, role);
+    r->attached = true;
+    keep(r);
 }
 
 int cli_recorder_run(cli_recorder *r)
@@ -207,18 +156,20 @@ int cli_recorder_run(cli_recorder *r)
         cli_fail(r->args, &err);
         return r->child.exit_code;
     }
-    keep(r, "child");
+    keep(r);
     return CLI_GO_ON;
 }
 
 int cli_recorder_end(cli_recorder *r)
 {
     jm_error err;
-    if (!is_child(r)) r->child.end_ns = jm_now_ns();
-    note_end(r);
+    if (r->attached) r->child.end_ns = jm_now_ns();
+    note(r, "end_ns", r->child.end_ns);
+    if (!r->attached) note(r, "exit_code", r->child.exit_code);
+    if (r->child.signal != 0) note(r, "signal", r->child.signal);
     jm_status status = jm_run_stop(r->run, &err);
     cli_child_release(&r->child);
-    if (is_child(r)) report_end(r->args, &r->child);
+    if (!r->attached) report_end(r->args, &r->child);
     int code = r->child.exit_code;
     if (status != JM_OK) {
         int failure_code = cli_fail(r->args, &err);
@@ -228,13 +179,6 @@ int cli_recorder_end(cli_recorder *r)
     r->run = NULL;
     r->has_file = status != JM_NOT_FOUND;
     return code;
-}
-
-static void print_next(const char *path)
-{
-    char *typed = cli_typed_path(path);
-    if (typed != NULL) cli_message_part("; next: joulemap report %s", typed);
-    free(typed);
 }
 
 void cli_recorder_print_summary(const cli_recorder *r)
@@ -257,10 +201,13 @@ void cli_recorder_print_summary(const cli_recorder *r)
     else
         cli_message_part("joules unknown (%s)", err.text);
     fputs(", ", stderr);
-    print_size(stat(path, &info) == 0 ? (double)info.st_size : 0);
+    double bytes = stat(path, &info) == 0 ? (double)info.st_size : 0;
+    fprintf(stderr, bytes < 1e6 ? "%.0f kB" : "%.1f MB", bytes < 1e6 ? bytes / 1e3 : bytes / 1e6);
     if (strcmp(path, cli_scratch_recording()) != 0) { /* a scratch recording is removed at the end */
+        char *typed = cli_typed_path(path);
         cli_message_part(" in %s", path);
-        print_next(path);
+        if (typed != NULL) cli_message_part("; next: joulemap report %s", typed);
+        free(typed);
     }
     fputc('\n', stderr);
     jm_report_free(report);
@@ -361,10 +308,9 @@ int cli_scratch_make(const cli_args *args)
                           tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp", args->verb->name);
     if (length >= (int)sizeof folder)
         return cli_error(args, JM_LIMIT, "set TMPDIR to another folder", "TMPDIR is too long a path");
-    if (mkdtemp(folder) == NULL) {
+    if (mkdtemp(folder) == NULL)
         return cli_error(args, JM_IO, "set TMPDIR to a folder that can be written",
                          "cannot make a folder %s: %s", folder, strerror(errno));
-    }
     for (int i = 0; i < SUFFIX_COUNT; i++)
         snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name, suffixes[i]);
     watch_signals();

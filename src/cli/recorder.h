@@ -15,47 +15,36 @@ typedef struct cli_recorder {
     char name[64];
     jm_run *run;
     cli_child child;
-    const char *role; /* "child": we started the process, so its exit code is known; "attached": we did not */
-    bool has_file;    /* after cli_recorder_end: whether the recording exists */
+    bool attached; /* the process ran already, so its exit code is not known */
+    bool has_file; /* after cli_recorder_end: whether the recording exists */
 } cli_recorder;
 
 /* Options of all verbs that record. -o, --force and the verb's own come beside them. */
 #define CLI_RECORDER_MEASURES                                                                                \
-    {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},                                      \
-        {"--counters",                                                                                       \
-         0,                                                                                                  \
-         "[=SECONDS_A_MINUTE]",                                                                              \
+    {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL},                                             \
+        {"--counters", 0, "[=SECONDS_A_MINUTE]",                                                             \
          "sample the GPU's hardware counters that much of each minute, 60: always (default: 2 s where that " \
          "works and kernels are traced)",                                                                    \
-         NULL,                                                                                               \
-         false},                                                                                             \
-        {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},                          \
-        {"--keep", 0,                                                                                        \
-         "TIME",   "condense older data (2h, 30m, 1d): a traced step a minute, means over a second",         \
-         NULL,     false},                                                                                   \
-        {"--max-size", 0,                                                                                    \
-         "SIZE",       "condense more, and sooner, so that the recording stays below it (200M, 2G)",         \
-         NULL,         false},                                                                               \
+         NULL},                                                                                              \
+        {"--no-counters", 0, NULL, "do not sample hardware counters", NULL},                                 \
+        {"--keep", 0, "TIME",                                                                                \
+         "condense older data (2h, 30m, 1d): a traced step a minute, means over a second", NULL},            \
+        {"--max-size", 0, "SIZE",                                                                            \
+         "condense more, and sooner, so that the recording stays below it (200M, 2G)", NULL},                \
     {                                                                                                        \
-        "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
+        "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL                                            \
     }
 
 /* Also the options of verbs that start the command themselves. */
 #define CLI_RECORDER_OPTIONS                                                                                 \
-    {"--openacc", 0, NULL, "record regions of OpenACC (sets ACC_PROFLIB)", NULL, false},                     \
-        {"--nvtx-domain",                                                                                    \
-         0,                                                                                                  \
-         "LIST",                                                                                             \
+    {"--openacc", 0, NULL, "record regions of OpenACC (sets ACC_PROFLIB)", NULL},                            \
+        {"--nvtx-domain", 0, "LIST",                                                                         \
          "only NVTX ranges of these domains, with commas between (default: the unnamed one); with a - "      \
          "before each name: all but those (-CCCL,-NCCL)",                                                    \
-         NULL,                                                                                               \
-         false},                                                                                             \
-        {"--budget",                                                                                         \
-         0,                                                                                                  \
-         "SHARE",                                                                                            \
+         NULL},                                                                                              \
+        {"--budget", 0, "SHARE",                                                                             \
          "trace only some steps, so that the command's sessions slow down by at most this share (1%)",       \
-         NULL,                                                                                               \
-         false},                                                                                             \
+         NULL},                                                                                              \
         CLI_RECORDER_MEASURES
 
 /* Call these in order. Each returns CLI_GO_ON (cli/verb.h), or the exit code of a failure that was reported;
@@ -70,8 +59,8 @@ int cli_recorder_start_for(cli_recorder *recorder, const cli_args *args, const c
 /* Start the command. */
 int cli_recorder_run(cli_recorder *recorder);
 
-/* Or record a process that runs already. `role` is the prefix of the notes about it. */
-void cli_recorder_keep(cli_recorder *recorder, const char *role, pid_t pid);
+/* Or record a process that runs already. */
+void cli_recorder_keep(cli_recorder *recorder, pid_t pid);
 
 /* Or give up: stop reading and remove the recording. */
 void cli_recorder_discard(cli_recorder *recorder);

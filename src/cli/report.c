@@ -17,8 +17,7 @@ static const char by_keys[] =
 
 static bool is_by_time(const cli_args *args)
 {
-    const char *by = cli_get(args, "--by");
-    return by != NULL && strcmp(by, "time") == 0;
+    return cli_get_choice(args, "--by", JM_BY_LAYER) == JM_BY_COUNT;
 }
 
 static json_t *sum_json(const jm_report *report, const char *pattern, size_t rows, const jm_sum *sum)
@@ -76,7 +75,7 @@ static int write_page(const cli_args *args, jm_recording *recording, const jm_re
     char name[64];
     cli_page_run page;
     jm_error err = {0};
-    cli_view_name(name, sizeof name, cli_operand(args, 0));
+    cli_view_name(name, sizeof name, cli_operand(args, 0), 0);
     int code = cli_page_run_make(&page, name, recording, report, &err) == JM_OK
                    ? cli_page_write(args, &page, NULL, NULL)
                    : cli_fail(args, &err);
@@ -98,14 +97,6 @@ static const char sort_texts[] =
 #define X(name, text) "|" text
     JM_SORT_MAP(X);
 #undef X
-
-static jm_sort parse_sort(const char *text)
-{
-    int sort = 0;
-    while (text != NULL && sort < JM_SORT_COUNT - 1 && strcmp(jm_sort_text((jm_sort)sort), text) != 0)
-        sort++;
-    return (jm_sort)sort; /* the table of options lets nothing else through */
-}
 
 /* A kernel by name, or by the number that a table shows beside similar names. */
 static void select_kernel(jm_text_options *shown, const char *kernel)
@@ -159,7 +150,7 @@ static int read_shown(const cli_args *args, jm_text_options *shown)
                                .notes = cli_has(args, "--notes"),
                                .ask_for_notes = "--notes",
                                .colour = cli_has_colour(STDOUT_FILENO),
-                               .sort = parse_sort(cli_get(args, "--sort")),
+                               .sort = (jm_sort)cli_get_choice(args, "--sort", JM_SORT_USUAL),
                                .match = cli_get(args, "--layer")};
     if (kernel != NULL) select_kernel(shown, kernel);
     return CLI_GO_ON;
@@ -192,21 +183,20 @@ static int run(const cli_args *args)
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS(by_keys + 1),
     {"--limit", 'n', "N", "only N rows: the top levels and those with the most energy, 0: all (default: 25)",
-     NULL, false},
-    {"--depth", 0, "N", "only N levels of nested rows (default: all)", NULL, false},
+     NULL},
+    {"--depth", 0, "N", "only N levels of nested rows (default: all)", NULL},
     {"--sort", 0, "KEY", "order of the rows inside a row, largest first (default: as they ran)",
-     sort_texts + 1, false},
+     sort_texts + 1},
     {"--layer", 0, "PATTERN", "only these rows and what is in them: `attn`, the end of a path, or '*.attn.*'",
-     NULL, false},
+     NULL},
     {"--kernel", 0, "NAME", "only kernels whose name contains NAME, or the kernel with this number ([#4])",
-     NULL, false},
-    {"--total", 0, NULL, "joules of the whole run, not of a step", NULL, false},
-    {"--expand", 'e', NULL, "equal layers one by one; otherwise they share a row", NULL, false},
-    {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL,
-     false},
-    {"--wide", 'w', NULL, "cut no name, leave out no column", NULL, false},
-    {"--notes", 0, NULL, "all notes, and how the fit went", NULL, false},
-    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
+     NULL},
+    {"--total", 0, NULL, "joules of the whole run, not of a step", NULL},
+    {"--expand", 'e', NULL, "equal layers one by one; otherwise they share a row", NULL},
+    {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL},
+    {"--wide", 'w', NULL, "cut no name, leave out no column", NULL},
+    {"--notes", 0, NULL, "all notes, and how the fit went", NULL},
+    {"--json", 'j', NULL, "print JSON in place of a table", NULL},
     CLI_PAGE_OPTION,
     {0},
 };
@@ -216,18 +206,14 @@ const cli_verb cli_verb_report = {
     .usage = "FILE [options]",
     .summary = "show where the joules of a recording went",
     .description =
-        "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU), single "
-        "span, or request of a server. A parent's row holds the energy of its children too; the share is "
-        "that of the "
-        "total. Idle time, kernels of collectives (NCCL, NVSHMEM, RCCL), work outside of any layer, "
-        "and what the data cannot separate are rows of their own, so that nothing is missing from "
-        "the total.\n"
-        "\n"
+        "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU), single span, or "
+        "request of a server. A parent's row holds the energy of its children too; the share is that of the "
+        "total. Idle time, kernels of collectives (NCCL, NVSHMEM, RCCL), work outside of any layer, and what "
+        "the data cannot separate are rows of their own, so that nothing is missing from the total.\n\n"
         "The column \"known\" shows the source: measured, fitted (by the fit of the sensor's readings to "
         "what ran), counters (hardware counters times their weights on this GPU), isolated, given (by "
         "--prior), weak (the data say less than what was assumed before), or unresolved (the data cannot "
-        "separate it from its neighbours).\n"
-        "\n"
+        "separate it from its neighbours).\n\n"
         "  joulemap report gpt.joulemap\n"
         "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
         "  joulemap report gpt.joulemap --sum '*.attn'\n"

@@ -125,9 +125,8 @@ static int run_tool(const cli_args *args, char **argv)
 /* Whether --help comes before "--". Then the rest of the line is ignored. */
 static bool requests_help(int argc, char **argv)
 {
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
-    }
     return false;
 }
 

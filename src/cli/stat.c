@@ -55,30 +55,33 @@ static char *display_name(const jm_report *report, const jm_row *board)
     return name;
 }
 
-static bool keep_board(stat_run *run, const jm_report *report, const jm_row *row)
+/* A copy; *ok becomes false if memory is out. */
+static char *copy_text(const char *text, bool *ok)
 {
-    stat_board *board = &run->boards[run->board_count++];
-    *board = (stat_board){.name = display_name(report, row),
-                          .kind = strdup(row->kind),
-                          .path = strdup(row->path),
-                          .boards = strdup(row->boards),
-                          .plain_name = strdup(row->name),
-                          .energy_j = row->energy_j,
-                          .low_j = row->energy_low_j,
-                          .high_j = row->energy_high_j};
-    return board->name != NULL && board->kind != NULL && board->path != NULL && board->boards != NULL &&
-           board->plain_name != NULL;
+    char *copy = strdup(text);
+    *ok = *ok && copy != NULL;
+    return copy;
 }
 
 static bool keep_rows(stat_run *run, const jm_report *report)
 {
-    size_t rows = jm_report_row_count(report), count = 0;
-    for (size_t i = 0; i < rows; i++)
-        count += is_board(jm_report_row(report, i));
-    run->boards = calloc(count + 1, sizeof *run->boards);
+    size_t rows = jm_report_row_count(report);
+    run->boards = calloc(rows + 1, sizeof *run->boards);
     bool ok = run->boards != NULL;
-    for (size_t i = 0; ok && i < rows; i++)
-        if (is_board(jm_report_row(report, i))) ok = keep_board(run, report, jm_report_row(report, i));
+    for (size_t i = 0; ok && i < rows; i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (!is_board(row)) continue;
+        stat_board *board = &run->boards[run->board_count++];
+        *board = (stat_board){.name = display_name(report, row),
+                              .kind = copy_text(row->kind, &ok),
+                              .path = copy_text(row->path, &ok),
+                              .boards = copy_text(row->boards, &ok),
+                              .plain_name = copy_text(row->name, &ok),
+                              .energy_j = row->energy_j,
+                              .low_j = row->energy_low_j,
+                              .high_j = row->energy_high_j};
+        ok = ok && board->name != NULL;
+    }
     return ok;
 }
 
@@ -88,9 +91,9 @@ static bool keep_notes(stat_run *run, const jm_report *report)
     run->notes = calloc(count + 1, sizeof *run->notes);
     bool ok = run->notes != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        stat_note *note = &run->notes[run->note_count++];
-        *note = (stat_note){strdup(jm_report_note(report, i)), jm_report_note_is_essential(report, i)};
-        ok = note->text != NULL;
+        const char *note = jm_report_note(report, i);
+        run->notes[run->note_count++] =
+            (stat_note){copy_text(note, &ok), jm_report_note_is_essential(report, i)};
     }
     return ok;
 }
@@ -111,10 +114,7 @@ static jm_status fill_run(stat_run *out, jm_recording *recording, const cli_chil
                       .exit_code = child->exit_code};
     jm_status status = cli_energy_report(&report, recording, child->start_ns, child->end_ns, err);
     if (status != JM_OK) return status;
-    if (!keep_report(out, report)) {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        status = JM_NO_MEMORY;
-    }
+    if (!keep_report(out, report)) status = cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     jm_report_free(report);
     return status;
 }
@@ -183,26 +183,12 @@ static json_t *run_json(const stat_run *run)
 
 /* ---- mean and spread of several runs without their warm-up, outliers and drift */
 
-/* The figures of a run: name, unit, key in JSON. */
-#define FIGURES(X)                                                                                           \
-    X(ENERGY, "energy", "J", "energy_j")                                                                     \
-    X(TIME, "time", "s", "time_s")                                                                           \
-    X(POWER, "power", "W", "power_w")
-
-enum {
-#define X(name, text, unit, key) name,
-    FIGURES(X)
-#undef X
-        FIGURE_COUNT
-};
+/* The figures of a run. */
+enum { ENERGY, TIME, POWER, FIGURE_COUNT };
 
 static const struct {
-    const char *text, *unit, *key;
-} figures[FIGURE_COUNT] = {
-#define X(name, text, unit, key) {text, unit, key},
-    FIGURES(X)
-#undef X
-};
+    const char *text, *unit, *key; /* the key in JSON */
+} figures[FIGURE_COUNT] = {{"energy", "J", "energy_j"}, {"time", "s", "time_s"}, {"power", "W", "power_w"}};
 
 typedef struct repeats {
     const stat_run *runs;
@@ -222,11 +208,6 @@ static double value_of(const stat_run *run, int figure)
     return figure == ENERGY ? totals->total_energy_j : totals->total_energy_j / totals->duration_s;
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static bool is_known(const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -239,16 +220,15 @@ static jm_status find_stats(repeats *r, jm_error *err)
     r->outlier = calloc(r->count, sizeof *r->outlier);
     for (int f = 0; f < FIGURE_COUNT; f++) {
         r->values[f] = calloc(r->count, sizeof *r->values[f]);
-        if (r->values[f] == NULL || r->outlier == NULL) {
-            *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-            return JM_NO_MEMORY;
-        }
+        if (r->values[f] == NULL || r->outlier == NULL)
+            return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
         for (size_t i = 0; i < r->count; i++)
             r->values[f][i] = value_of(&r->runs[i], f);
     }
     bool known = is_known(r->values[ENERGY], r->count);
     r->warm_up = jm_repeats_warm_up(r->values[TIME], r->count);
-    if (known) r->warm_up = larger(r->warm_up, jm_repeats_warm_up(r->values[ENERGY], r->count));
+    size_t by_energy = known ? jm_repeats_warm_up(r->values[ENERGY], r->count) : 0;
+    if (by_energy > r->warm_up) r->warm_up = by_energy;
     size_t steady = r->count - r->warm_up, found;
     jm_status status = JM_OK;
     for (int f = 0; status == JM_OK && f < FIGURE_COUNT; f++)
@@ -259,18 +239,11 @@ static jm_status find_stats(repeats *r, jm_error *err)
     return status;
 }
 
-static void free_stats(repeats *r)
-{
-    for (int f = 0; f < FIGURE_COUNT; f++)
-        free(r->values[f]);
-    free(r->outlier);
-}
-
 /* ---- several runs as text */
 
-static double percent(double part, double succeeded)
+static double percent(double part, double whole)
 {
-    return 100 * part / succeeded;
+    return 100 * part / whole;
 }
 
 /* As many decimals as show two digits of the spread. */
@@ -327,18 +300,13 @@ static void print_outliers(const repeats *r)
                 i + 1, r->values[by][i], figures[by].unit, percent(r->values[by][i] - median, median));
 }
 
-static bool drifts(const jm_repeats *stats)
-{
-    return stats->slope_low > 0 || stats->slope_high < 0;
-}
-
 /* Runs should be equal. A trend from run to run is an order effect, mostly of the GPU's warming up. */
 static void print_drift(const repeats *r)
 {
     int by = judged_by(r);
     const jm_repeats *stats = &r->stats[by];
     double first_c = r->runs[r->warm_up].temperature_c, last_c = r->runs[r->count - 1].temperature_c;
-    if (!drifts(stats)) return;
+    if (!(stats->slope_low > 0 || stats->slope_high < 0)) return;
     fprintf(stderr, "  %s %s by %.2g \302\261%.2g %% a run", figures[by].text,
             stats->slope > 0 ? "rises" : "falls", percent(fabs(stats->slope), stats->mean),
             percent((stats->slope_high - stats->slope_low) / 2, stats->mean));
@@ -440,7 +408,9 @@ static int print_repeats(const cli_args *args, const stat_run *runs, size_t coun
     if (status == JM_OK && json) code = print_json(args, &r);
     if (status == JM_OK && !json) status = print_text(&r, &err);
     if (status != JM_OK) code = cli_fail(args, &err);
-    free_stats(&r);
+    for (int f = 0; f < FIGURE_COUNT; f++)
+        free(r.values[f]);
+    free(r.outlier);
     return code;
 }
 
@@ -499,13 +469,13 @@ enum { MOST_RUNS = 10000 };
 #define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: after 5 s it hangs */
 
 static const cli_option options[] = {
-    {"--repeat", 'r', "N", "run it N times and print mean and spread", NULL, false},
+    {"--repeat", 'r', "N", "run it N times and print mean and spread", NULL},
     {"--interval", 'i', "S",
-     "while it runs, print the energy since the last line every S seconds (0.1 or more)", NULL, false},
-    {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},
+     "while it runs, print the energy since the last line every S seconds (0.1 or more)", NULL},
+    {"--json", 0, NULL, "print a JSON object on stdout", NULL},
     CLI_SIM_OPTION,
-    {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
-    {NULL, 0, NULL, NULL, NULL, false},
+    {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL},
+    {0},
 };
 
 /* The runs of the command while the boards are read. */
@@ -635,8 +605,8 @@ const cli_verb cli_verb_stat = {
         "interval from the spread of the runs, standard deviation and median. First runs that differ from "
         "those after them (a warm-up) are left out; outliers are named, and so is a drift from run to run, "
         "as of a GPU that warms up. A run that fails is the last.\n\n"
-        "With --interval S a line every S seconds shows the energy since the line before; with --json "
-        "each is an object on a line of its own, and so is the last one, of the whole run.\n\n"
+        "With --interval S a line every S seconds shows the energy since the line before; with --json each "
+        "is an object on a line of its own, and so is the last one, of the whole run.\n\n"
         "The interval of a single run is relative to the GPU's own sensor; docs/accuracy.md has the accuracy "
         "of the sensors themselves.\n\n"
         "  joulemap stat -- python train.py\n"

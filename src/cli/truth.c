@@ -12,17 +12,14 @@
 
 static jm_status fail(jm_error *err, jm_status status, const char *what, const char *detail)
 {
-    *err = (jm_error){.status = status};
-    snprintf(err->text, sizeof err->text, "cannot compare with the truth: %s%s", what, detail);
-    return status;
+    return cli_set_error(err, status, "", "cannot compare with the truth: %s%s", what, detail);
 }
 
 /* Linear search: a model has hundreds of layers, not millions. */
 static cli_layer *find_or_add_layer(cli_truth *truth, const char *path)
 {
-    for (size_t i = 0; i < truth->count; i++) {
+    for (size_t i = 0; i < truth->count; i++)
         if (strcmp(truth->layers[i].path, path) == 0) return &truth->layers[i];
-    }
     cli_layer *grown = realloc(truth->layers, (truth->count + 1) * sizeof *grown);
     if (grown == NULL) return NULL;
     truth->layers = grown;
@@ -120,9 +117,8 @@ static const char *path_in_truth(const jm_row *row)
 {
     static const char *const no_work[] = {"idle",  "outside", "gap",    "sampling", "phase",
                                           "epoch", "step",    "window", "batch",    "data"};
-    for (size_t i = 0; i < sizeof no_work / sizeof *no_work; i++) {
+    for (size_t i = 0; i < sizeof no_work / sizeof *no_work; i++)
         if (strcmp(row->kind, no_work[i]) == 0) return CLI_NO_LAYER;
-    }
     return row->path;
 }
 

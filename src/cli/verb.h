@@ -16,14 +16,13 @@ typedef struct cli_option {
     const char *argument; /* "FILE"; NULL: a flag; "[=SECONDS]": optional, and only given with "=" */
     const char *help;     /* one sentence */
     const char *choices;  /* "csv|json", or NULL; completion offers them and others are refused */
-    bool required;
 } cli_option;
 
 /* Common to all verbs that look at GPUs. */
 #define CLI_SIM_OPTION                                                                                       \
     {                                                                                                        \
         "--sim", 0, "PROFILE", "use a simulated GPU: h200, h100, a100, rtx3090, v100, or a profile's file",  \
-            NULL, false                                                                                      \
+            NULL                                                                                             \
     }
 
 typedef struct cli_args cli_args;
@@ -38,6 +37,7 @@ typedef struct cli_verb {
     const char *description; /* paragraphs for --help and the man page, a blank line between them;
                               * lines that begin with two spaces stay as they are (examples) */
     const cli_option *options;
+    const char *required;             /* the option that must be given; NULL: none */
     int min_operands;                 /* without options */
     int max_operands;                 /* -1: any */
     const char *subcommands;          /* "show|set": choices of the first operand; NULL: anything */
@@ -94,6 +94,10 @@ int cli_error(const cli_args *args, jm_status status, const char *hint, const ch
     __attribute__((format(printf, 4, 5)));
 int cli_usage_error(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Fill in an error for cli_fail. Returns the status. */
+jm_status cli_set_error(jm_error *err, jm_status status, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* A whole number in [low, high]; false after a usage error was reported. *out stays as it is if the option
  * was not given. */
 bool cli_get_number(const cli_args *args, const char *name, long long low, long long high, long long *out);
@@ -108,6 +112,9 @@ bool cli_get_size(const cli_args *args, const char *name, double least_bytes, in
 /* Likewise a share in [least, 1]: "3%" or "0.03". A plain number from 1 on is refused, as it was probably
  * meant in percent. */
 bool cli_get_share(const cli_args *args, const char *name, double least, double *out);
+
+/* The index of the given choice in the option's `choices`; `usual` if the option was not given. */
+int cli_get_choice(const cli_args *args, const char *name, int usual);
 
 /* Print a result on stdout. cli_output_finish reports a failed write. */
 void cli_write(const char *text);
@@ -162,12 +169,11 @@ const cli_verb *cli_verb_find(const cli_verb *const *verbs, const char *name); /
 /* Report an unknown verb and the nearest known one. Returns the exit code. */
 int cli_verb_unknown(const cli_verb *const *verbs, const cli_args *args, const char *name);
 
-/* The nearest of `count` names to the mistyped `wrong`; NULL if none is near. */
-const char *cli_nearest(const char *wrong, const char *(*name)(const void *context, int index),
-                        const void *context, int count);
-
 /* The next text of an "a|b|c" list. Advances *list and returns the text's length, 0 at the end. */
 size_t cli_choice_next(const char **list, const char **choice);
+
+/* Whether the verb needs this option. */
+bool cli_is_required(const cli_verb *verb, const cli_option *option);
 
 /* Whether the option takes the next word as its argument. */
 bool cli_takes_word(const cli_option *option);

@@ -17,14 +17,6 @@ const char cli_view_keys[] =
     JM_BY_MAP(X);
 #undef X
 
-static jm_by parse_by(const char *text)
-{
-    int by = 0;
-    while (by < JM_BY_COUNT - 1 && strcmp(jm_by_text((jm_by)by), text) != 0)
-        by++;
-    return (jm_by)by; /* the table of options lets nothing else through */
-}
-
 int cli_view_open(const cli_args *args, int operand, jm_recording **recording, jm_report_options *options)
 {
     long long board = -1, process = 0;
@@ -32,7 +24,7 @@ int cli_view_open(const cli_args *args, int operand, jm_recording **recording, j
     if (!cli_get_number(args, "--process", 1, INT_MAX, &process)) return jm_status_exit_code(JM_USAGE);
     *options = (jm_report_options){
         .size = sizeof *options,
-        .by = cli_has(args, "--by") ? parse_by(cli_get(args, "--by")) : JM_BY_LAYER,
+        .by = (jm_by)cli_get_choice(args, "--by", JM_BY_LAYER),
         .phase = cli_get(args, "--phase"),
         .prior = cli_get(args, "--prior"),
         .model = cli_get(args, "--model"),
@@ -61,7 +53,7 @@ void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recordi
     if (damage != NULL) cli_message(args, "%s: %s", cli_operand(args, operand), damage);
 }
 
-void cli_view_long_name(char *out, size_t size, const char *path, int folders)
+void cli_view_name(char *out, size_t size, const char *path, int folders)
 {
     static const char suffix[] = ".joulemap";
     size_t length = strlen(path), start = length;
@@ -73,11 +65,6 @@ void cli_view_long_name(char *out, size_t size, const char *path, int folders)
                     name[length - sizeof suffix] != '/';
     if (suffixed) length -= sizeof suffix - 1;
     snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
-}
-
-void cli_view_name(char *out, size_t size, const char *path)
-{
-    cli_view_long_name(out, size, path, 0);
 }
 
 /* ---- the page */

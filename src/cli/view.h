@@ -13,19 +13,18 @@ extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" *
 #define CLI_VIEW_OPTIONS(keys)                                                                               \
     CLI_RUN_VIEW_OPTIONS(keys),                                                                              \
     {                                                                                                        \
-        "--process", 0, "PID", "only this process of the recording", NULL, false                             \
+        "--process", 0, "PID", "only this process of the recording", NULL                                    \
     }
 
 /* Options that apply to each of several recordings. */
-#define CLI_RUN_VIEW_OPTIONS(keys)                                                                            \
-    {"--by", 'b', "KEY", "what a row represents (default: layer)", keys, false},                              \
-        {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},               \
-        {"--prior", 0, "FILE", "known powers, as a prior for the fit: a CSV file", NULL, false},              \
-        {"--model", 0,                                                                                        \
-         "FILE",    "energy per hardware counter: a model of `joulemap calibrate`; none: leave counters out", \
-         NULL,      false},                                                                                   \
-    {                                                                                                         \
-        "--board", 0, "N", "only the GPU with this index, as in `joulemap list`", NULL, false                 \
+#define CLI_RUN_VIEW_OPTIONS(keys)                                                                           \
+    {"--by", 'b', "KEY", "what a row represents (default: layer)", keys},                                    \
+        {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL},                     \
+        {"--prior", 0, "FILE", "known powers, as a prior for the fit: a CSV file", NULL},                    \
+        {"--model", 0, "FILE",                                                                               \
+         "energy per hardware counter: a model of `joulemap calibrate`; none: leave counters out", NULL},    \
+    {                                                                                                        \
+        "--board", 0, "N", "only the GPU with this index, as in `joulemap list`", NULL                       \
     }
 
 /* Fill `options` and open the recording named by this operand. CLI_GO_ON, or the exit code; then nothing is
@@ -39,19 +38,16 @@ int cli_view_refuse(const cli_args *args, const char *view, const char *why, con
 /* Report damage of the recording on stderr, for formats that have no place for it. Call it after reading. */
 void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recording *recording);
 
-/* The name of a run for display: "base" for "runs/base.joulemap". */
-void cli_view_name(char *out, size_t size, const char *path);
-
-/* The same with up to `folders` parent folders: "runs/base" with one. */
-void cli_view_long_name(char *out, size_t size, const char *path, int folders);
+/* The name of a run for display, with up to `folders` parent folders: "base" or "runs/base" for
+ * "/data/runs/base.joulemap". */
+void cli_view_name(char *out, size_t size, const char *path, int folders);
 
 /* ---- The option --html: a run as a page. */
 
 #define CLI_PAGE_OPTION                                                                                      \
     {                                                                                                        \
         "--html", 0, "FILE",                                                                                 \
-            "write the page instead: one file for any browser, with charts, flame graphs and tables", NULL,  \
-            false                                                                                            \
+            "write the page instead: one file for any browser, with charts, flame graphs and tables", NULL   \
     }
 
 /* A run with the further reports that a page shows. */

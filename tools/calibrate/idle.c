@@ -56,11 +56,10 @@ static jm_status find_known(jm__intervals *known, const jm__training_set *l, jm_
 
 /* State while kernels are read. */
 typedef struct item_builder {
-    const jm__gaps *gaps;
+    jm__gaps *gaps;
     const jm__training_set *training_set;
     jm__items items; /* class_index: a column */
     bool *traced;    /* [bursts]: a traced kernel is in it */
-    bool too_many;
 } item_builder;
 
 static bool add(item_builder *f, int64_t start_ns, int64_t end_ns, size_t column)
@@ -84,8 +83,8 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     item_builder *f = taker;
     if (!jm__training_set_has_kernel(f->training_set, kernel)) return JM_OK;
     if (!jm__intervals_contain(&f->gaps->known, kernel->start_ns)) return JM_OK;
-    f->too_many = f->too_many || f->items.count == KERNELS_MAX;
-    if (f->too_many) return JM_OK;
+    f->gaps->too_many = f->gaps->too_many || f->items.count == KERNELS_MAX;
+    if (f->gaps->too_many) return JM_OK;
     size_t burst = burst_at(f->training_set, kernel->start_ns), column = JM__OUTSIDE_SUITE;
     if (burst < f->training_set->bursts.count) {
         f->traced[burst] = true;
@@ -173,7 +172,6 @@ static jm_status gaps_find(jm__gaps *g, const jm__training_set *l, jm_error *err
     item_builder f = {.gaps = g, .training_set = l};
     jm_status status = find_known(&g->known, l, err);
     if (status == JM_OK) status = find_items(&f, err);
-    g->too_many = f.too_many;
     if (status == JM_OK && !g->too_many && !sweep_items(g, &f.items))
         status = jm__no_memory(err, "jm_model_learn");
     jm__vec_free(&f.items);

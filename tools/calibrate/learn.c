@@ -57,8 +57,8 @@ static bool is_first(const jm__board_model *model, size_t kernel)
     return true;
 }
 
-/* Splits the variance of all errors into families and kernels. */
-static void split_variance(jm__board_model *model)
+/* Splits the variance of all errors into families and kernels, and names the worst family. */
+static void split_variance(jm__board_model *model, jm_learnt *learnt)
 {
     double count = 0, sum = 0, square = 0, families = 0, counts = 0, means = 0;
     for (size_t k = 0; k < model->kernel_count; k++) {
@@ -70,6 +70,9 @@ static void split_variance(jm__board_model *model)
         square += f.square;
         counts += f.count * f.count;
         means += f.sum * f.sum / f.count;
+        if (sqrt(f.square / f.count) <= learnt->worst_error) continue;
+        learnt->worst_error = sqrt(f.square / f.count);
+        snprintf(learnt->worst_family, sizeof learnt->worst_family, "%.63s", model->kernels[k].family);
     }
     double within = count > families ? (square - means) / (count - families) : square / count;
     double between = 0, spread = count - counts / count;
@@ -78,18 +81,6 @@ static void split_variance(jm__board_model *model)
     model->family_u = sqrt(fmax(between, 0));
     model->relative_u = fmax(sqrt(within), relative_u_min);
     model->gain_u = hypot(model->gain_u, sum / count); /* the common error of all kernels */
-}
-
-static void find_worst(jm_learnt *learnt, const jm__board_model *model)
-{
-    for (size_t k = 0; k < model->kernel_count; k++) {
-        if (!is_first(model, k)) continue;
-        const family f = family_of(model, model->kernels[k].family);
-        double error = sqrt(f.square / f.count);
-        if (error <= learnt->worst_error) continue;
-        learnt->worst_error = error;
-        snprintf(learnt->worst_family, sizeof learnt->worst_family, "%.63s", model->kernels[k].family);
-    }
 }
 
 jm_status jm__cross_validate(jm__board_model *model, jm_learnt *learnt, jm_error *err)
@@ -109,8 +100,7 @@ jm_status jm__cross_validate(jm__board_model *model, jm_learnt *learnt, jm_error
         learnt->median_error = errors[count / 2];
         learnt->p95_error = errors[(size_t)(0.95 * (double)(count - 1) + 0.5)];
         learnt->mean_error /= (double)count;
-        split_variance(model);
-        find_worst(learnt, model);
+        split_variance(model, learnt);
     }
     free(errors);
     if (count > 0) return JM_OK;

@@ -18,25 +18,20 @@
 
 /* ---- bursts of the phase: spans of kind window, each with the name of its kernel */
 
-static bool has_word(const char *text, const char *word)
-{
-    return text != NULL && strstr(text, word) != NULL;
-}
-
 static bool is_constant(const char *text)
 {
-    return has_word(text, "zeros") || has_word(text, "constant");
+    return strstr(text, "zeros") != NULL || strstr(text, "constant") != NULL;
 }
 
 /* A valid UTF-8 copy; NULL: no memory. */
 static char *clean_copy(const char *text, size_t length)
 {
-    jm__strbuf cut = {0}, clean = {0};
-    jm__strbuf_format(&cut, "%.*s", (int)length, text);
-    bool ok = !cut.failed && cut.text != NULL;
-    if (ok) jm__utf8_add(&clean, cut.text, false);
-    jm__strbuf_free(&cut);
-    return ok ? jm__strbuf_take(&clean) : NULL;
+    jm__strbuf clean = {0};
+    char *cut = strndup(text, length);
+    if (cut == NULL) return NULL;
+    jm__utf8_add(&clean, cut, false);
+    free(cut);
+    return jm__strbuf_take(&clean);
 }
 
 /* The length of FAMILY in FAMILY/WHAT, else in FAMILY_WHAT. */
@@ -52,22 +47,16 @@ static jm_status find_kernel(jm__training_set *l, const char *name, const char *
     jm__suite_kernel added = {.name = clean_copy(name, strlen(name)), .data = data};
     added.family = added.name != NULL ? clean_copy(added.name, family_length(added.name)) : NULL;
     added.left_out = is_constant(data[0] != '\0' ? data : name);
-    if (added.name == NULL || added.family == NULL) {
-        free(added.name);
-        free(added.family);
-        return jm__no_memory(err, "jm_model_learn");
-    }
-    for (*kernel = 0; *kernel < l->kernels.count; (*kernel)++) {
+    bool known = false;
+    for (*kernel = 0; added.family != NULL && *kernel < l->kernels.count; (*kernel)++) {
         const jm__suite_kernel *existing = &l->kernels.items[*kernel];
-        if (strcmp(existing->name, added.name) != 0 || strcmp(existing->data, data) != 0) continue;
-        free(added.name);
-        free(added.family);
-        return JM_OK;
+        known = strcmp(existing->name, added.name) == 0 && strcmp(existing->data, data) == 0;
+        if (known) break;
     }
-    if (jm__vec_push(&l->kernels, added)) return JM_OK;
+    if (added.family != NULL && !known && jm__vec_push(&l->kernels, added)) return JM_OK;
     free(added.name);
     free(added.family);
-    return jm__no_memory(err, "jm_model_learn");
+    return known ? JM_OK : jm__no_memory(err, "jm_model_learn");
 }
 
 jm_status jm__suite_phase(jm__training_set *l, const char *phase, jm_error *err)
@@ -309,45 +298,41 @@ static jm_status add_moments(void *taker, const jm__rate_window *window, jm_erro
     return JM_OK;
 }
 
+/* Keep only metrics that change, in their order. */
+static void drop_clocks(jm__training_set *l, const moments *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        double mean = m->sum[i] / (double)m->windows, square = m->square[i] / (double)m->windows;
+        if (square - mean * mean > pow(change_min * mean, 2) && l->reference[i] > 0) {
+            l->metrics[kept] = l->metrics[i];
+            l->reference[kept++] = l->reference[i];
+        } else {
+            free(l->metrics[i]);
+        }
+    }
+    l->count = kept;
+}
+
 static jm_status find_references(jm__training_set *l, jm_error *err)
 {
-    moments m = {.training_set = l};
     const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, NAN, 0, 0};
+    moments m = {.training_set = l, .sum = calloc(2 * l->count + 1, sizeof *m.sum)};
     l->reference = calloc(l->count + 1, sizeof *l->reference);
-    l->is_feature = calloc(l->count + 1, sizeof *l->is_feature);
-    m.sum = calloc(2 * l->count + 1, sizeof *m.sum);
     l->clock_mhz = NAN;
-    if (l->reference == NULL || l->is_feature == NULL || m.sum == NULL) {
+    if (l->reference == NULL || m.sum == NULL) {
         free(m.sum);
         return jm__no_memory(err, "jm_model_learn");
     }
     m.square = m.sum + l->count;
     jm_status status = jm__rates_each(l->dataset, l->board->id, &choice, add_moments, &m, err);
-    for (size_t i = 0; i < l->count && m.windows > 0; i++) {
-        double mean = m.sum[i] / (double)m.windows, square = m.square[i] / (double)m.windows;
-        l->is_feature[i] = square - mean * mean > pow(change_min * mean, 2) && l->reference[i] > 0;
-    }
     if (status == JM_OK)
         status = jm__slots_find(&l->slots, l->dataset, l->board->id, &choice, &l->phase, slots_quantile, err);
-    free(m.sum);
     if (status == JM_OK && m.windows == 0)
         status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no hardware counters were sampled in that phase");
+    if (status == JM_OK) drop_clocks(l, &m);
+    free(m.sum);
     return status;
-}
-
-/* Keep only metrics that change, in their order. */
-static void drop_clocks(jm__training_set *l)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < l->count; i++) {
-        if (!l->is_feature[i]) {
-            free(l->metrics[i]);
-            continue;
-        }
-        l->metrics[kept] = l->metrics[i];
-        l->reference[kept++] = l->reference[i];
-    }
-    l->count = kept;
 }
 
 typedef struct rate_builder {
@@ -438,7 +423,6 @@ jm_status jm__training_set_begin(jm__training_set *l, const jm__dataset *dataset
     JM_TRY(jm__suite_bursts(l, phase, err));
     JM_TRY(collect_readings(l, err));
     JM_TRY(find_references(l, err));
-    drop_clocks(l);
     size_t codes = l->count > l->kernels.count ? l->count : l->kernels.count;
     l->column_of = calloc(codes + 2, sizeof *l->column_of);
     if (l->column_of == NULL) return jm__no_memory(err, "jm_model_learn");
@@ -460,7 +444,6 @@ void jm__training_set_free(jm__training_set *l)
     jm__vec_free(&l->phase);
     if (l->metrics != NULL) jm__metrics_free(l->metrics, l->count);
     free(l->reference);
-    free(l->is_feature);
     free(l->recorded);
     free(l->readings);
     free(l->column_of);

@@ -30,7 +30,6 @@ typedef struct jm__training_set {
     char **metrics; /* [count] */
     size_t count;
     double *reference; /* [count]: highest rate of each metric */
-    bool *is_feature;  /* [count]: its rate changes */
     double clock_mhz;  /* the highest */
     double slots;      /* see jm__rate_choice */
     JM_VEC(jm__suite_kernel) kernels;

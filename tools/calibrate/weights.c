@@ -14,12 +14,6 @@
 /* The largest part of a reading's weight without counters. */
 static const double uncovered_max = 1e-3;
 
-static bool is_usable(const jm__training_set_rows *rows, size_t i)
-{
-    return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_max &&
-           rows->left_out[i] <= JM_LEFT_OUT_MAX;
-}
-
 static jm_status make_rows(jm__training_set_rows *rows, jm__training_set *l, jm__design *rates,
                            jm__design *work, jm__response response, jm_error *err)
 {
@@ -36,7 +30,8 @@ static jm_status make_rows(jm__training_set_rows *rows, jm__training_set *l, jm_
         rows->power_w[i] = reading->value;
         for (size_t k = 0; k < rows->kernels; k++)
             if (l->kernels.items[k].left_out) rows->left_out[i] += rows->kernel[i * rows->kernels + k];
-        rows->usable[i] = is_usable(rows, i);
+        double covered = rows->feature[(i + 1) * rows->features - 1];
+        rows->usable[i] = covered >= 1 - uncovered_max && rows->left_out[i] <= JM_LEFT_OUT_MAX;
     }
     return JM_OK;
 }
@@ -238,10 +233,7 @@ static double power_correction(const jm__training_set_rows *rows, size_t kernel,
         double others = rows->left_out[i] - (left_out ? share : 0); /* no weights describe those */
         if (share < own_min || others > JM_LEFT_OUT_MAX) continue;
         if (rows->feature[(i + 1) * rows->features - 1] < covered_min) continue;
-        double residual = rows->power_w[i];
-        for (size_t k = 0; k < rows->features; k++)
-            residual -= rows->feature[i * rows->features + k] * x[k];
-        product += share * residual;
+        product += share * residual_of(rows, i, x);
         square += share * share;
     }
     return square >= 1 ? product / square : NAN;
@@ -277,14 +269,6 @@ static jm_status fit_without_families(jm__left_out *out, const jm__training_set 
         jm__weights_free(&without);
     }
     return JM_OK;
-}
-
-/* Families with only constant data are in no weights: predict them by all weights. */
-static void predict_constant_families(jm__left_out *out, const jm__training_set *l,
-                                      const jm__training_set_rows *rows, const jm__weights *all)
-{
-    for (size_t k = 0; k < rows->kernels; k++)
-        if (isnan(out->predicted_w[k])) predict_family(out, l, rows, l->kernels.items[k].family, all->x);
 }
 
 static void find_covariance(jm__left_out *out, const double *x, size_t features)
@@ -339,7 +323,10 @@ jm_status jm__left_out_find(jm__left_out *out, const jm__training_set *training_
     jm_status status = ok ? check_families(training_set, err) : jm__no_memory(err, "jm_model_learn");
     if (status == JM_OK) status = fit_without_families(out, training_set, rows, &r, err);
     if (status == JM_OK) {
-        predict_constant_families(out, training_set, rows, all);
+        /* Families with only constant data are in no weights: predict them by all weights. */
+        for (size_t k = 0; k < rows->kernels; k++)
+            if (isnan(out->predicted_w[k]))
+                predict_family(out, training_set, rows, training_set->kernels.items[k].family, all->x);
         find_covariance(out, r.x, rows->features);
     } else {
         jm__left_out_free(out);

@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *text, *title;
-    jm__cap_powers powers;
-} objectives[JM_CAP_OBJECTIVE_COUNT] = {
+const jm__cap_objective jm__cap_objectives[JM_CAP_OBJECTIVE_COUNT] = {
 #define X(name, text, title, unit, time_power, watt_power) {text, title, {time_power, watt_power}},
     JM_CAP_OBJECTIVE_MAP(X)
 #undef X
@@ -19,13 +16,13 @@ static const struct {
 
 const char *jm_cap_objective_text(jm_cap_objective objective)
 {
-    return objective < JM_CAP_OBJECTIVE_COUNT ? objectives[objective].text : "unknown";
+    return objective < JM_CAP_OBJECTIVE_COUNT ? jm__cap_objectives[objective].text : "unknown";
 }
 
 jm_status jm_cap_objective_parse(const char *text, jm_cap_objective *out, jm_error *err)
 {
     for (int i = 0; i < JM_CAP_OBJECTIVE_COUNT; i++) {
-        if (strcmp(objectives[i].text, text) != 0) continue;
+        if (strcmp(jm__cap_objectives[i].text, text) != 0) continue;
         *out = (jm_cap_objective)i;
         return JM_OK;
     }
@@ -42,20 +39,10 @@ const char *jm_cap_verdict_text(jm_cap_verdict verdict)
     return verdict < JM_CAP_VERDICT_COUNT ? texts[verdict] : "unknown";
 }
 
-jm__cap_powers jm__cap_powers_of(jm_cap_objective objective)
-{
-    return objectives[objective].powers;
-}
-
 double jm__cap_objective_of(jm_cap_objective objective, double time_s, double power_w)
 {
-    const jm__cap_powers *p = &objectives[objective].powers;
+    const jm__cap_powers *p = &jm__cap_objectives[objective].powers;
     return pow(time_s, p->time) * pow(power_w, p->watts);
-}
-
-const char *jm__cap_objective_title(jm_cap_objective objective)
-{
-    return objectives[objective].title;
 }
 
 /* ---- the model. No figure in it was fitted to sweeps (docs/caps.md) */
@@ -108,12 +95,6 @@ typedef struct component {
     double factor[VALUES_MAX * VALUES_MAX]; /* [2n][2n] lower triangle, by rows */
     double whitened[VALUES_MAX];            /* whitened residuals of y */
 } component;
-
-static double knee_at(const jm__cap_data *data, size_t component_number)
-{
-    double low = log(lowest_knee * data->low_w), high = log(highest_knee * data->high_w);
-    return exp(low + (high - low) * (double)(component_number / ROUGHNESS_LEVELS / TIME_KNEES) / (KNEES - 1));
-}
 
 static double depth_of(const component *p, double cap_w)
 {
@@ -186,7 +167,9 @@ static void make_component(component *p, const jm__cap_fit *fit, size_t number)
 {
     const jm__cap_data *data = &fit->data;
     size_t n = data->count, size = 2 * n;
-    p->knee_w = knee_at(data, number);
+    double low = log(lowest_knee * data->low_w), high = log(highest_knee * data->high_w);
+    size_t knee = number / ROUGHNESS_LEVELS / TIME_KNEES;
+    p->knee_w = exp(low + (high - low) * (double)knee / (KNEES - 1));
     p->floor_w = floor_of_lowest * data->low_w;
     p->time_knee_w = fmax(time_knees[number / ROUGHNESS_LEVELS % TIME_KNEES] * p->knee_w, 1.05 * p->floor_w);
     p->roughness2 = roughness_levels[number % ROUGHNESS_LEVELS] * roughness_levels[number % ROUGHNESS_LEVELS];
@@ -232,9 +215,8 @@ static void normalise(double *w)
 
 jm_status jm__cap_fit_create(jm__cap_fit **out, const jm__cap_data *data, jm_error *err)
 {
-    jm__cap_fit *fit = malloc(sizeof *fit);
+    jm__cap_fit *fit = *out = malloc(sizeof *fit);
     component *p = malloc(sizeof *p);
-    *out = fit;
     if (fit == NULL || p == NULL) {
         *out = NULL;
         free(fit);
@@ -296,25 +278,49 @@ static posterior_moments moments_of(const component *p, const jm__cap_data *data
         query_covariance(data, p, 0, q, 1, q) - dot(cross_covariance[0], cross_covariance[1], size)};
 }
 
-typedef void (*component_visitor)(void *context, double weight, const posterior_moments *moments);
+/* The components with weight, one after another. */
+typedef struct mixture {
+    const jm__cap_fit *fit;
+    const jm__cap_query *queries; /* [count] */
+    size_t count, next;
+    double weight; /* of the present component */
+    component *p;
+    posterior_moments *moments; /* [count]: of the queries, by the present component */
+} mixture;
 
-/* Call `visit` with the weight and the moments [count] of each component with weight. */
-static jm_status for_each_component(const jm__cap_fit *fit, const jm__cap_query *queries, size_t count,
-                                    component_visitor visit, void *context, jm_error *err)
+static void end_mixture(mixture *m)
 {
-    component *p = malloc(sizeof *p);
-    posterior_moments *moments = calloc(count, sizeof *moments);
-    bool all = p != NULL && moments != NULL;
-    for (size_t g = 0; all && g < COMPONENTS; g++) {
-        if (!(fit->weights[g] > 0)) continue;
-        make_component(p, fit, g);
-        for (size_t q = 0; q < count; q++)
-            moments[q] = moments_of(p, &fit->data, queries[q]);
-        visit(context, fit->weights[g], moments);
+    free(m->p);
+    free(m->moments);
+}
+
+static jm_status begin_mixture(mixture *m, const jm__cap_fit *fit, const jm__cap_query *queries, size_t count,
+                               jm_error *err)
+{
+    *m = (mixture){.fit = fit,
+                   .queries = queries,
+                   .count = count,
+                   .p = malloc(sizeof *m->p),
+                   .moments = calloc(count, sizeof *m->moments)};
+    if (m->p != NULL && m->moments != NULL) return JM_OK;
+    end_mixture(m);
+    return jm__no_memory(err, "jm__cap_fit_ask");
+}
+
+/* False: there are no more, and the mixture has ended. */
+static bool next_component(mixture *m)
+{
+    while (m->next < COMPONENTS && !(m->fit->weights[m->next] > 0))
+        m->next++;
+    if (m->next == COMPONENTS) {
+        end_mixture(m);
+        return false;
     }
-    free(p);
-    free(moments);
-    return all ? JM_OK : jm__no_memory(err, "jm__cap_fit_ask");
+    make_component(m->p, m->fit, m->next);
+    for (size_t q = 0; q < m->count; q++)
+        m->moments[q] = moments_of(m->p, &m->fit->data, m->queries[q]);
+    m->weight = m->fit->weights[m->next++];
+    return true;
 }
 
 /* ---- moments of the mixture */
@@ -333,36 +339,27 @@ static double variance_in(const posterior_moments *a, jm__cap_powers powers)
 
 static jm__cap_powers powers_of(int quantity)
 {
-    return quantity == JM__CAP_WATTS ? (jm__cap_powers){0, 1} : jm__cap_powers_of((jm_cap_objective)quantity);
-}
-
-typedef struct sums {
-    jm__cap_posterior *posteriors; /* variance holds the second moment until the end */
-    size_t count;
-} sums;
-
-static void add_response(void *context, double weight, const posterior_moments *moments)
-{
-    sums *s = context;
-    for (size_t i = 0; i < s->count; i++)
-        for (int q = 0; q < JM__CAP_QUANTITIES; q++) {
-            jm__cap_powers powers = powers_of(q);
-            double mean = mean_in(&moments[i], powers);
-            s->posteriors[i].mean[q] += weight * mean;
-            s->posteriors[i].variance[q] += weight * (variance_in(&moments[i], powers) + mean * mean);
-        }
+    return quantity == JM__CAP_WATTS ? (jm__cap_powers){0, 1} : jm__cap_objectives[quantity].powers;
 }
 
 jm_status jm__cap_posterior_of(const jm__cap_fit *fit, const jm__cap_query *queries, size_t count,
                                jm__cap_posterior *out, jm_error *err)
 {
-    sums s = {out, count};
+    mixture m;
     memset(out, 0, count * sizeof *out);
-    jm_status status = for_each_component(fit, queries, count, add_response, &s, err);
+    JM_TRY(begin_mixture(&m, fit, queries, count, err));
+    while (next_component(&m))
+        for (size_t i = 0; i < count; i++)
+            for (int q = 0; q < JM__CAP_QUANTITIES; q++) {
+                jm__cap_powers powers = powers_of(q);
+                double mean = mean_in(&m.moments[i], powers);
+                out[i].mean[q] += m.weight * mean;
+                out[i].variance[q] += m.weight * (variance_in(&m.moments[i], powers) + mean * mean);
+            }
     for (size_t i = 0; i < count; i++)
         for (int q = 0; q < JM__CAP_QUANTITIES; q++)
             out[i].variance[q] = fmax(out[i].variance[q] - out[i].mean[q] * out[i].mean[q], 0);
-    return status;
+    return JM_OK;
 }
 
 jm_cap_figure jm__cap_figure_of(const jm__cap_posterior *posterior, int quantity, double unit)
@@ -375,13 +372,6 @@ jm_cap_figure jm__cap_figure_of(const jm__cap_posterior *posterior, int quantity
 }
 
 /* ---- the expected gain of a further probe */
-
-typedef struct gain_sums {
-    const jm__cap_aim *aim;
-    jm__cap_powers powers;
-    size_t count;
-    double *gains;
-} gain_sums;
 
 static double normal_cdf(double z) /* of the normal distribution */
 {
@@ -411,30 +401,26 @@ static double noise_factor(double variance, double noise)
     return noise > 0 ? 1 - noise / sqrt(noise * noise + variance) : 1;
 }
 
-/* Moments: caps relative to the incumbent, then caps relative to the reference. */
-static void add_gain(void *context, double weight, const posterior_moments *moments)
-{
-    const gain_sums *h = context;
-    for (size_t i = 0; i < h->count; i++) {
-        double mean = mean_in(&moments[i], h->powers);
-        double variance = variance_in(&moments[i], h->powers);
-        h->gains[i] += weight * expected_below(mean, sqrt(variance)) * noise_factor(variance, h->aim->noise) *
-                       probability_of_bound(&moments[h->count + i], h->aim->max_slowdown);
-    }
-}
-
 jm_status jm__cap_gains(const jm__cap_fit *fit, const jm__cap_aim *aim, const double *caps_w, size_t count,
                         double *gains, jm_error *err)
 {
+    jm__cap_powers powers = jm__cap_objectives[aim->objective].powers;
+    mixture m;
+    /* The caps relative to the incumbent, then relative to the reference. */
     jm__cap_query *queries = calloc(2 * count, sizeof *queries);
     if (queries == NULL) return jm__no_memory(err, "jm__cap_gains");
     for (size_t i = 0; i < count; i++) {
         queries[i] = (jm__cap_query){caps_w[i], aim->incumbent_w};
         queries[count + i] = (jm__cap_query){caps_w[i], aim->reference_w};
     }
-    gain_sums h = {aim, jm__cap_powers_of(aim->objective), count, gains};
     memset(gains, 0, count * sizeof *gains);
-    jm_status status = for_each_component(fit, queries, 2 * count, add_gain, &h, err);
+    jm_status status = begin_mixture(&m, fit, queries, 2 * count, err);
+    while (status == JM_OK && next_component(&m))
+        for (size_t i = 0; i < count; i++) {
+            double mean = mean_in(&m.moments[i], powers), variance = variance_in(&m.moments[i], powers);
+            gains[i] += m.weight * expected_below(mean, sqrt(variance)) * noise_factor(variance, aim->noise) *
+                        probability_of_bound(&m.moments[count + i], aim->max_slowdown);
+        }
     free(queries);
     return status;
 }

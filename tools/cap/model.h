@@ -26,12 +26,16 @@ typedef struct jm__cap_powers {
     double time, watts;
 } jm__cap_powers;
 
-jm__cap_powers jm__cap_powers_of(jm_cap_objective objective);
+/* By objective: its title ("ED2P"), and its powers. */
+typedef struct jm__cap_objective {
+    const char *text, *title;
+    jm__cap_powers powers;
+} jm__cap_objective;
+
+extern const jm__cap_objective jm__cap_objectives[JM_CAP_OBJECTIVE_COUNT];
 
 /* The objective of a measurement, in its unit. */
 double jm__cap_objective_of(jm_cap_objective objective, double time_s, double power_w);
-
-const char *jm__cap_objective_title(jm_cap_objective objective); /* "ED2P" */
 
 /* Caps this near are equal: set caps are whole milliwatts, and sums of steps are not exact. */
 static const double jm__cap_apart_w = 1e-6;

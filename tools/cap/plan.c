@@ -2,6 +2,7 @@
 #include "cap/plan.h"
 
 #include "base/options.h"
+#include "base/order.h"
 #include "base/status.h"
 #include "cap/model.h"
 
@@ -18,21 +19,13 @@ static bool in_range(double value, double max)
     return value > 0 && value <= max;
 }
 
-static int by_size(const void *a, const void *b)
+size_t jm__cap_sort(double *values, size_t count)
 {
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-/* Sort the caps and drop duplicates. */
-static void sort_caps(jm_cap_plan *plan)
-{
-    qsort(plan->caps_w, plan->cap_count, sizeof *plan->caps_w, by_size);
     size_t kept = 0;
-    for (size_t i = 0; i < plan->cap_count; i++)
-        if (kept == 0 || plan->caps_w[i] - plan->caps_w[kept - 1] > jm__cap_apart_w)
-            plan->caps_w[kept++] = plan->caps_w[i];
-    plan->cap_count = kept;
+    qsort(values, count, sizeof *values, jm__compare_doubles);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || values[i] - values[kept - 1] > jm__cap_apart_w) values[kept++] = values[i];
+    return kept;
 }
 
 static jm_status copy_caps(jm_cap_plan *plan, const jm_cap_plan_options *o, jm_error *err)
@@ -70,9 +63,8 @@ static jm_status find_caps(jm_cap_plan *plan, jm_error *err)
     jm_cap_plan_options *o = &plan->options;
     JM_TRY(o->caps_w != NULL ? copy_caps(plan, o, err) : spread_caps(plan, o, err));
     if (plan->cap_count == 0) return jm__fail(err, JM_USAGE, 0, "jm_cap_plan_create", "no caps");
-    sort_caps(plan);
     o->caps_w = plan->caps_w;
-    o->cap_count = plan->cap_count;
+    o->cap_count = plan->cap_count = jm__cap_sort(plan->caps_w, plan->cap_count);
     o->low_w = plan->caps_w[0];
     o->high_w = plan->caps_w[plan->cap_count - 1];
     if (o->reference_w == 0) o->reference_w = o->high_w;
@@ -145,11 +137,12 @@ static bool needs_no_probe(const jm_cap_plan *plan, double cap_w)
     return false;
 }
 
-static bool was_tried(const jm_cap_plan *plan, double cap_w)
+static size_t probes_at(const jm_cap_plan *plan, double cap_w)
 {
+    size_t count = 0;
     for (size_t i = 0; i < plan->probe_count; i++)
-        if (jm__cap_same(plan->probes[i].cap_w, cap_w)) return true;
-    return false;
+        count += jm__cap_same(plan->probes[i].cap_w, cap_w);
+    return count;
 }
 
 jm_status jm_cap_plan_tell(jm_cap_plan *plan, const jm_cap_probe *probe, jm_error *err)
@@ -171,7 +164,7 @@ jm_status jm_cap_plan_tell(jm_cap_plan *plan, const jm_cap_probe *probe, jm_erro
     if (plan->probe_count == 0 && !jm__cap_same(probe->cap_w, o->reference_w))
         return jm__fail(err, JM_USAGE, 0, call, "the first probe is at %g W, not at the reference's %g W",
                         probe->cap_w, o->reference_w);
-    if (needs_no_probe(plan, probe->cap_w) || (is_exact(probe) && was_tried(plan, probe->cap_w)))
+    if (needs_no_probe(plan, probe->cap_w) || (is_exact(probe) && probes_at(plan, probe->cap_w) > 0))
         return jm__fail(err, JM_USAGE, 0, call, "%g W again, and no uncertainty of both probes",
                         probe->cap_w);
     plan->probes[plan->probe_count++] = *probe;
@@ -201,14 +194,6 @@ static bool reference_is_due(const jm_cap_plan *plan)
                                        (others > 0 && plan->probe_count + 1 == plan->options.most_probes));
 }
 
-size_t jm__cap_plan_best_probe(const jm_cap_plan *plan)
-{
-    size_t most = plan->cap_count - 1;
-    for (size_t i = plan->cap_count; i-- > 0;)
-        if (plan->gains[i] > plan->gains[most]) most = i;
-    return most;
-}
-
 jm_status jm_cap_plan_next(jm_cap_plan *plan, double *cap_w, jm_error *err)
 {
     const jm_cap_plan_options *o = &plan->options;
@@ -218,20 +203,14 @@ jm_status jm_cap_plan_next(jm_cap_plan *plan, double *cap_w, jm_error *err)
         return JM_OK;
     }
     if (plan->probe_count >= o->most_probes) return JM_OK;
-    JM_TRY(jm__cap_plan_update(plan, err));
-    size_t best = jm__cap_plan_best_probe(plan);
-    if (plan->gains[best] < o->least_gain) return JM_OK;
-    bool reference = reference_is_due(plan) && !needs_no_probe(plan, o->reference_w);
-    *cap_w = reference ? o->reference_w : plan->caps_w[best];
+    JM_TRY(jm__cap_plan_best(plan, cap_w, err));
+    if (!isnan(*cap_w) && reference_is_due(plan) && !needs_no_probe(plan, o->reference_w))
+        *cap_w = o->reference_w;
     return JM_OK;
 }
 
 /* The model reproduces exact probes up to the jitter of its matrices. */
 static const double rounding = 1e-4;
-
-/* A cap has no effect if it changes time and energy by less than this, and surely by less than three times
- * this. */
-static const double no_difference = .015;
 
 static jm__cap_data data_of(const jm_cap_plan *plan)
 {
@@ -254,6 +233,7 @@ static void gather_tried(jm_cap_plan *plan)
         }
         tried->probes++;
         tried->time_s += (probe->time_s - tried->time_s) / (double)tried->probes;
+        tried->power_w += (probe->power_w - tried->power_w) / (double)tried->probes;
     }
 }
 
@@ -289,7 +269,7 @@ static jm_status evaluate_tried(jm_cap_plan *plan, jm_error *err)
 /* Standard deviation of the log objective of one probe, from the probes so far. */
 static double probe_noise(const jm_cap_plan *plan)
 {
-    jm__cap_powers powers = jm__cap_powers_of(plan->options.objective);
+    jm__cap_powers powers = jm__cap_objectives[plan->options.objective].powers;
     double sum = 0;
     for (size_t i = 0; i < plan->probe_count; i++) {
         const jm_cap_probe *p = &plan->probes[i];
@@ -299,10 +279,9 @@ static double probe_noise(const jm_cap_plan *plan)
     return sqrt(sum / (double)plan->probe_count);
 }
 
-static jm_status update(jm_cap_plan *plan, jm_error *err)
+static jm_status find_gains(jm_cap_plan *plan, jm_error *err)
 {
     const jm_cap_plan_options *o = &plan->options;
-    JM_TRY(evaluate_tried(plan, err));
     const jm__cap_aim aim = {o->objective, plan->tried[plan->best].cap_w, o->reference_w, o->max_slowdown,
                              probe_noise(plan)};
     JM_TRY(jm__cap_gains(plan->fit, &aim, plan->caps_w, plan->cap_count, plan->gains, err));
@@ -311,13 +290,15 @@ static jm_status update(jm_cap_plan *plan, jm_error *err)
     return JM_OK;
 }
 
-jm_status jm__cap_plan_update(jm_cap_plan *plan, jm_error *err)
+/* Bring the derived state up to date. USAGE: no probe was reported. */
+static jm_status update(jm_cap_plan *plan, jm_error *err)
 {
     if (plan->fit != NULL) return JM_OK;
     if (plan->probe_count == 0) return jm__fail(err, JM_USAGE, 0, "jm_cap_plan", "no probe was reported");
     jm__cap_data data = data_of(plan);
     JM_TRY(jm__cap_fit_create(&plan->fit, &data, err));
-    jm_status status = update(plan, err);
+    jm_status status = evaluate_tried(plan, err);
+    if (status == JM_OK) status = find_gains(plan, err);
     if (status != JM_OK) {
         jm__cap_fit_free(plan->fit);
         plan->fit = NULL;
@@ -325,12 +306,21 @@ jm_status jm__cap_plan_update(jm_cap_plan *plan, jm_error *err)
     return status;
 }
 
-static size_t probes_at(const jm_cap_plan *plan, double cap_w)
+static size_t largest_gain(const jm_cap_plan *plan)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < plan->probe_count; i++)
-        count += jm__cap_same(plan->probes[i].cap_w, cap_w);
-    return count;
+    size_t most = plan->cap_count - 1;
+    for (size_t i = plan->cap_count; i-- > 0;)
+        if (plan->gains[i] > plan->gains[most]) most = i;
+    return most;
+}
+
+jm_status jm__cap_plan_best(jm_cap_plan *plan, double *cap_w, jm_error *err)
+{
+    *cap_w = NAN;
+    JM_TRY(update(plan, err));
+    size_t best = largest_gain(plan);
+    if (plan->gains[best] >= plan->options.least_gain) *cap_w = plan->caps_w[best];
+    return JM_OK;
 }
 
 /* A prediction from posteriors: of the cap, in units of the first probe, and relative to the reference. */
@@ -375,7 +365,7 @@ jm_status jm_cap_plan_predictions(jm_cap_plan *plan, const jm_cap_prediction **o
 {
     *out = NULL;
     *count = 0;
-    JM_TRY(jm__cap_plan_update(plan, err));
+    JM_TRY(update(plan, err));
     JM_TRY(predict(plan, plan->fit, plan->caps_w, plan->cap_count, &plan->probes[0], plan->predictions, err));
     *out = plan->predictions;
     *count = plan->cap_count;
@@ -399,17 +389,18 @@ jm_status jm_cap_plan_without(jm_cap_plan *plan, double cap_w, jm_cap_prediction
     return status;
 }
 
-static bool is_negligible(const jm_cap_figure *relative)
+/* 0.9 of the reference is a change of -0.1. */
+static jm_cap_figure change_of(jm_cap_figure relative)
 {
-    return fabs(relative->value - 1) < no_difference && relative->low > 1 - 3 * no_difference &&
-           relative->high < 1 + 3 * no_difference;
+    return (jm_cap_figure){relative.value - 1, relative.low - 1, relative.high - 1};
 }
 
 /* Whether no cap changes time or energy. */
 static bool is_inert(const jm_cap_prediction *all, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!is_negligible(&all[i].relative[JM_CAP_TIME]) || !is_negligible(&all[i].relative[JM_CAP_ENERGY]))
+        if (!jm__cap_is_negligible(change_of(all[i].relative[JM_CAP_TIME])) ||
+            !jm__cap_is_negligible(change_of(all[i].relative[JM_CAP_ENERGY])))
             return false;
     return true;
 }
@@ -421,15 +412,6 @@ static jm_cap_figure gain_of(const jm__cap_posterior *posterior, int quantity)
     return (jm_cap_figure){1 - f.value, 1 - f.high, 1 - f.low};
 }
 
-static void set_choice(const jm_cap_plan *plan, const jm__cap_tried *tried, jm_cap_choice *out)
-{
-    jm_cap_figure time = jm__cap_figure_of(&tried->posterior, JM_CAP_TIME, 1);
-    out->cap_w = tried->cap_w;
-    out->saving = gain_of(&tried->posterior, JM_CAP_ENERGY);
-    out->gain = gain_of(&tried->posterior, (int)plan->options.objective);
-    out->slowdown = (jm_cap_figure){time.value - 1, time.low - 1, time.high - 1};
-}
-
 jm_status jm_cap_plan_choice(jm_cap_plan *plan, jm_cap_choice *out, jm_error *err)
 {
     const jm_cap_prediction *all;
@@ -438,12 +420,15 @@ jm_status jm_cap_plan_choice(jm_cap_plan *plan, jm_cap_choice *out, jm_error *er
     JM_TRY(jm_cap_plan_predictions(plan, &all, &count, err));
     bool inert = plan->tried_count > 1 && is_inert(all, count);
     const jm__cap_tried *best = &plan->tried[inert ? 0 : plan->best];
-    set_choice(plan, best, out);
+    out->cap_w = best->cap_w;
+    out->saving = gain_of(&best->posterior, JM_CAP_ENERGY);
+    out->gain = gain_of(&best->posterior, (int)plan->options.objective);
+    out->slowdown = change_of(jm__cap_figure_of(&best->posterior, JM_CAP_TIME, 1));
     out->verdict = inert                     ? JM_CAP_INERT
                    : best == &plan->tried[0] ? JM_CAP_REFERENCE
                    : out->gain.low > 0       ? JM_CAP_BETTER
                                              : JM_CAP_MAYBE;
-    out->expected_gain = plan->gains[jm__cap_plan_best_probe(plan)];
+    out->expected_gain = plan->gains[largest_gain(plan)];
     for (size_t t = 0; t < plan->tried_count; t++)
         out->bound_broken += !plan->tried[t].keeps_bound;
     return JM_OK;

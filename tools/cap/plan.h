@@ -10,7 +10,7 @@
 typedef struct jm__cap_tried {
     double cap_w;
     size_t probes;
-    double time_s;               /* mean of the measurements */
+    double time_s, power_w;      /* means of the measurements */
     jm__cap_posterior posterior; /* relative to the reference */
     bool keeps_bound;
 } jm__cap_tried;
@@ -32,10 +32,20 @@ struct jm_cap_plan {
     jm_cap_prediction *predictions; /* [cap_count] */
 };
 
-/* Bring the derived state up to date. USAGE: no probe was reported. */
-jm_status jm__cap_plan_update(jm_cap_plan *plan, jm_error *err);
+/* The cap with the largest expected gain of a probe; NAN: none gains enough. USAGE: no probe was reported. */
+jm_status jm__cap_plan_best(jm_cap_plan *plan, double *cap_w, jm_error *err);
 
-/* Index of the cap with the largest expected gain of a probe. */
-size_t jm__cap_plan_best_probe(const jm_cap_plan *plan);
+/* Sort values and drop duplicates; returns how many are left. */
+size_t jm__cap_sort(double *values, size_t count);
+
+/* A cap has no effect if it changes time and energy by less than this, and surely by less than three times
+ * this. */
+static const double jm__cap_no_difference = .015;
+
+static inline bool jm__cap_is_negligible(jm_cap_figure change)
+{
+    return fabs(change.value) < jm__cap_no_difference && change.low > -3 * jm__cap_no_difference &&
+           change.high < 3 * jm__cap_no_difference;
+}
 
 #endif

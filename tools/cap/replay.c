@@ -32,13 +32,6 @@ typedef struct repeats {
     double time, power; /* sums of squared relative deviations */
 } repeats;
 
-static jm_status find_columns(const jm__csv *csv, columns *c, jm_error *err)
-{
-    JM_TRY(jm__csv_column(csv, "cap_w", &c->cap, err));
-    JM_TRY(jm__csv_column(csv, "time_s", &c->time, err));
-    return jm__csv_column(csv, "power_w", &c->power, err);
-}
-
 static jm_status read_positive(const jm__csv *csv, size_t column, double *value, jm_error *err)
 {
     JM_TRY(jm__csv_number(csv, column, value, err));
@@ -108,7 +101,9 @@ static jm_status read_rows(jm__csv *csv, jm__cap_sweep *sweep, jm_error *err)
 {
     columns c;
     repeats r = {0};
-    JM_TRY(find_columns(csv, &c, err));
+    JM_TRY(jm__csv_column(csv, "cap_w", &c.cap, err));
+    JM_TRY(jm__csv_column(csv, "time_s", &c.time, err));
+    JM_TRY(jm__csv_column(csv, "power_w", &c.power, err));
     for (;;) {
         bool more;
         JM_TRY(jm__csv_next(csv, &more, err));

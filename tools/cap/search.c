@@ -17,94 +17,83 @@
  * of the variance (1945): the spread of the first blocks determines how many are needed, and the interval. So
  * the interval keeps its 95 % for any number of blocks. */
 
+enum { REFERENCE, CHOICE };
+
 static size_t blocks_of(const jm__cap_proof *proof)
 {
     return proof->windows / JM__CAP_BLOCK;
 }
 
-/* Whether the next window measures the reference. */
-static bool proof_next_is_reference(const jm__cap_proof *proof)
+/* What the next window measures. */
+static int next_side(const jm__cap_proof *proof)
 {
     size_t place = proof->windows % JM__CAP_BLOCK;
     bool choice_first = proof->choice_first != (blocks_of(proof) % 2 == 1);
     bool outer = place == 0 || place == JM__CAP_BLOCK - 1;
-    return outer != choice_first;
-}
-
-static void close_block(jm__cap_proof *proof)
-{
-    size_t block = blocks_of(proof) - 1;
-    double pairs = JM__CAP_BLOCK / 2;
-    proof->time[block] = (proof->open_time[1] - proof->open_time[0]) / pairs;
-    proof->watts[block] = (proof->open_watts[1] - proof->open_watts[0]) / pairs;
-    proof->reference_time += proof->open_time[0];
-    proof->reference_watts += proof->open_watts[0];
-    proof->choice_time += proof->open_time[1];
-    proof->choice_watts += proof->open_watts[1];
-    for (int side = 0; side < 2; side++)
-        proof->open_time[side] = proof->open_watts[side] = 0;
+    return outer == choice_first ? CHOICE : REFERENCE;
 }
 
 static void proof_add(jm__cap_proof *proof, const jm_cap_probe *probe)
 {
-    int side = proof_next_is_reference(proof) ? 0 : 1;
-    proof->open_time[side] += log(probe->time_s);
-    proof->open_watts[side] += log(probe->power_w);
+    size_t block = blocks_of(proof);
+    int side = next_side(proof);
+    proof->blocks[block].time[side] += log(probe->time_s);
+    proof->blocks[block].watts[side] += log(probe->power_w);
     proof->windows++;
-    if (proof->windows % JM__CAP_BLOCK == 0) close_block(proof);
 }
 
-typedef struct moments {
-    double mean, deviation; /* the deviation is from the first blocks only */
-    size_t first;
-} moments;
-
-static moments moments_of(const jm__cap_proof *proof, jm__cap_powers powers)
+/* Geometric means, whose ratio is the proof's result. */
+static jm_cap_probe proof_mean(const jm__cap_proof *proof, int side, double cap_w)
 {
-    size_t blocks = blocks_of(proof);
-    moments m = {.first = blocks < proof->first_blocks ? blocks : proof->first_blocks};
-    double first_mean = 0, squares = 0;
+    double time = 0, watts = 0, windows = (double)(blocks_of(proof) * JM__CAP_BLOCK) / 2;
+    for (size_t i = 0; i < blocks_of(proof); i++) {
+        time += proof->blocks[i].time[side];
+        watts += proof->blocks[i].watts[side];
+    }
+    return (jm_cap_probe){.cap_w = cap_w, .time_s = exp(time / windows), .power_w = exp(watts / windows)};
+}
+
+/* The change of an objective from the reference to the choice. */
+typedef struct log_change {
+    double mean, half; /* of the logarithm; the interval's spread is that of the first blocks */
+    double needed;     /* number of blocks for an interval as narrow as the target */
+} log_change;
+
+static log_change find_change(const jm_cap_search *search, const jm__cap_proof *proof,
+                              jm_cap_objective objective)
+{
+    jm__cap_powers powers = jm__cap_objectives[objective].powers;
+    size_t blocks = blocks_of(proof), first = search->options.proof_blocks;
+    double pairs = JM__CAP_BLOCK / 2, mean = 0, first_mean = 0, squares = 0;
+    if (first > blocks) first = blocks;
     for (size_t i = 0; i < blocks; i++) {
-        double value = powers.time * proof->time[i] + powers.watts * proof->watts[i];
-        m.mean += (value - m.mean) / (double)(i + 1);
-        if (i >= m.first) continue;
+        const double *time = proof->blocks[i].time, *watts = proof->blocks[i].watts;
+        double value = powers.time * ((time[CHOICE] - time[REFERENCE]) / pairs) +
+                       powers.watts * ((watts[CHOICE] - watts[REFERENCE]) / pairs);
+        mean += (value - mean) / (double)(i + 1);
+        if (i >= first) continue;
         double deviation = value - first_mean;
         first_mean += deviation / (double)(i + 1);
         squares += deviation * (value - first_mean);
     }
-    m.deviation = m.first > 1 ? sqrt(squares / (double)(m.first - 1)) : 0;
-    return m;
+    double spread = jm__student_quantile(.95, (double)(first - 1)) * sqrt(squares / (double)(first - 1));
+    return (log_change){mean, spread / sqrt((double)blocks), pow(spread / search->options.proof_width, 2)};
 }
 
-static double student(size_t first)
+static jm_cap_figure figure_of(log_change c)
 {
-    return jm__student_quantile(.95, (double)(first - 1));
+    return (jm_cap_figure){expm1(c.mean), expm1(c.mean - c.half), expm1(c.mean + c.half)};
 }
 
-/* exp(mean) - 1 with its interval. */
-static jm_cap_figure change_of(const jm__cap_proof *proof, jm_cap_objective objective)
-{
-    moments m = moments_of(proof, jm__cap_powers_of(objective));
-    double half = student(m.first) * m.deviation / sqrt((double)blocks_of(proof));
-    return (jm_cap_figure){expm1(m.mean), expm1(m.mean - half), expm1(m.mean + half)};
-}
-
-/* Whether the interval of the slowdown includes the bound. */
-static bool bound_is_open(const jm__cap_proof *proof)
-{
-    if (proof->max_slowdown == 0) return false;
-    jm_cap_figure slowdown = change_of(proof, JM_CAP_TIME);
-    return slowdown.low <= proof->max_slowdown && slowdown.high > proof->max_slowdown;
-}
-
-static bool proof_is_complete(const jm__cap_proof *proof)
+static bool proof_is_complete(const jm_cap_search *search, const jm__cap_proof *proof)
 {
     size_t blocks = blocks_of(proof);
-    if (blocks < proof->first_blocks) return false;
-    if (blocks >= proof->most_blocks) return true;
-    moments m = moments_of(proof, jm__cap_powers_of(JM_CAP_ENERGY));
-    double needed = pow(student(m.first) * m.deviation / proof->width, 2);
-    return (double)blocks >= needed && !bound_is_open(proof);
+    double bound = search->plan->options.max_slowdown;
+    if (blocks < search->options.proof_blocks) return false;
+    if (blocks >= search->options.most_proof_blocks) return true;
+    jm_cap_figure slowdown = figure_of(find_change(search, proof, JM_CAP_TIME));
+    bool bound_is_open = bound > 0 && slowdown.low <= bound && slowdown.high > bound;
+    return (double)blocks >= find_change(search, proof, JM_CAP_ENERGY).needed && !bound_is_open;
 }
 
 static jm_cap_figure negated(jm_cap_figure change)
@@ -113,17 +102,17 @@ static jm_cap_figure negated(jm_cap_figure change)
 }
 
 /* The result of the blocks so far. False: fewer than two. */
-static bool proof_result(const jm__cap_proof *proof, jm_cap_objective objective, double max_slowdown,
-                         jm_cap_proof *out)
+static bool proof_result(const jm_cap_search *search, const jm__cap_proof *proof, jm_cap_proof *out)
 {
+    const jm_cap_plan_options *o = &search->plan->options;
     *out = (jm_cap_proof){.cap_w = proof->cap_w, .clock_mhz = proof->clock_mhz, .blocks = blocks_of(proof)};
     if (out->blocks < 2) return false;
-    out->slowdown = change_of(proof, JM_CAP_TIME);
-    out->saving = negated(change_of(proof, JM_CAP_ENERGY));
-    out->gain = negated(change_of(proof, objective));
-    out->whole = proof_is_complete(proof);
-    out->bound_kept = max_slowdown == 0 || out->slowdown.value <= max_slowdown;
-    out->bound_proven = max_slowdown == 0 || out->slowdown.high <= max_slowdown;
+    out->slowdown = figure_of(find_change(search, proof, JM_CAP_TIME));
+    out->saving = negated(figure_of(find_change(search, proof, JM_CAP_ENERGY)));
+    out->gain = negated(figure_of(find_change(search, proof, o->objective)));
+    out->whole = proof_is_complete(search, proof);
+    out->bound_kept = o->max_slowdown == 0 || out->slowdown.value <= o->max_slowdown;
+    out->bound_proven = o->max_slowdown == 0 || out->slowdown.high <= o->max_slowdown;
     return true;
 }
 
@@ -191,12 +180,6 @@ static jm_status order_sweep(jm_cap_search *search, jm_error *err)
 enum { DEFAULT_ROUNDS = 2, DEFAULT_BLOCKS = 4, DEFAULT_BLOCKS_MAX = 8 };
 static const double default_width = .01;
 
-static int by_size(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static jm_status copy_clocks(jm_cap_search *search, jm_error *err)
 {
     jm_cap_search_options *o = &search->options;
@@ -208,16 +191,11 @@ static jm_status copy_clocks(jm_cap_search *search, jm_error *err)
     }
     search->clocks_mhz = calloc(o->clock_count, sizeof *search->clocks_mhz);
     if (search->clocks_mhz == NULL) return jm__no_memory(err, "jm_cap_search_create");
-    size_t kept = 0;
     for (size_t i = 0; i < o->clock_count; i++)
         if (!(o->clocks_mhz[i] >= 1 && o->clocks_mhz[i] <= 1e5))
             return jm__fail(err, JM_USAGE, 0, "jm_cap_search_create", "a clock of %g MHz", o->clocks_mhz[i]);
     memcpy(search->clocks_mhz, o->clocks_mhz, o->clock_count * sizeof *search->clocks_mhz);
-    qsort(search->clocks_mhz, o->clock_count, sizeof *search->clocks_mhz, by_size);
-    for (size_t i = 0; i < o->clock_count; i++)
-        if (kept == 0 || search->clocks_mhz[i] > search->clocks_mhz[kept - 1])
-            search->clocks_mhz[kept++] = search->clocks_mhz[i];
-    o->clock_count = kept;
+    o->clock_count = jm__cap_sort(search->clocks_mhz, o->clock_count);
     return JM_OK;
 }
 
@@ -277,7 +255,7 @@ void jm_cap_search_free(jm_cap_search *search)
     jm_cap_plan_free(search->plan);
     jm_cap_plan_free(search->clock_plan);
     free(search->clocks_mhz);
-    free(search->results);
+    jm__vec_free(&search->results);
     free(search);
 }
 
@@ -342,17 +320,6 @@ static double clock_of_watts(const jm_cap_search *search, double watts)
     return 0;
 }
 
-/* NAN: enough was tried. */
-static jm_status next_clock_bound(jm_cap_search *search, double *clock_mhz, jm_error *err)
-{
-    double watts;
-    *clock_mhz = NAN;
-    if (search->clock_plan == NULL) return JM_OK;
-    JM_TRY(jm_cap_plan_next(search->clock_plan, &watts, err));
-    if (!isnan(watts)) *clock_mhz = clock_of_watts(search, watts);
-    return JM_OK;
-}
-
 static jm_status add_clock_result(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
 {
     jm_cap_probe result = *probe;
@@ -392,13 +359,14 @@ static double refused_up_to_w(const jm_cap_search *search)
 }
 
 /* The best cap by the model, which includes the refusals: any cap above them, tried or not, as the proof will
- * try it. */
-static jm_status next_best(jm_cap_search *search, bool *any, double *cap_w, jm_error *err)
+ * try it. NAN: none is better than the reference. */
+static jm_status next_best(jm_cap_search *search, double *cap_w, jm_error *err)
 {
     const jm_cap_plan_options *o = &search->plan->options;
     const jm_cap_prediction *all;
     size_t count;
     double best = 1, above_w = refused_up_to_w(search) + jm__cap_apart_w;
+    *cap_w = NAN;
     JM_TRY(jm_cap_plan_predictions(search->plan, &all, &count, err));
     for (size_t i = 0; i < count; i++) {
         const jm_cap_figure *relative = all[i].relative;
@@ -407,29 +375,23 @@ static jm_status next_best(jm_cap_search *search, bool *any, double *cap_w, jm_e
         if (relative[o->objective].value >= best) continue;
         best = relative[o->objective].value;
         *cap_w = all[i].cap_w;
-        *any = true;
     }
     return JM_OK;
 }
 
-/* The best candidate that no proof has refused. *any is false if only the reference is left. */
-static jm_status find_candidate(jm_cap_search *search, bool *any, double *cap_w, double *clock_mhz,
-                                jm_error *err)
+/* The best candidate that no proof has refused. NAN as its cap: only the reference is left. */
+static jm_status find_candidate(jm_cap_search *search, double *cap_w, double *clock_mhz, jm_error *err)
 {
     jm_cap_choice by_cap, by_clock;
-    *any = false;
     JM_TRY(jm_cap_plan_choice(search->plan, &by_cap, err));
     JM_TRY(cap_clock_choice(search, clock_mhz, &by_clock, err));
     *cap_w = search->clock_cap_w;
-    if (*clock_mhz > 0 && !was_refused(search, *cap_w, *clock_mhz)) {
-        *any = true;
-        return JM_OK;
-    }
+    if (*clock_mhz > 0 && !was_refused(search, *cap_w, *clock_mhz)) return JM_OK;
     *clock_mhz = 0;
+    *cap_w = NAN;
     if (by_cap.verdict == JM_CAP_INERT) return JM_OK;
-    if (refused_up_to_w(search) > 0) return next_best(search, any, cap_w, err);
-    *cap_w = by_cap.cap_w;
-    *any = by_cap.verdict != JM_CAP_REFERENCE;
+    if (refused_up_to_w(search) > 0) return next_best(search, cap_w, err);
+    if (by_cap.verdict != JM_CAP_REFERENCE) *cap_w = by_cap.cap_w;
     return JM_OK;
 }
 
@@ -441,13 +403,12 @@ static double standard_uncertainty(jm_cap_figure change)
     return fmax((change.high - change.low) / (2 * 1.96), uncertainty_min);
 }
 
-static jm_status add_proof_mean(jm_cap_plan *plan, double cap_w, double log_time, double log_watts,
-                                const jm_cap_proof *result, jm_error *err)
+static jm_status add_proof_mean(jm_cap_plan *plan, jm_cap_probe mean, const jm_cap_proof *result,
+                                jm_error *err)
 {
-    jm_cap_probe probe = {.cap_w = cap_w, .time_s = exp(log_time), .power_w = exp(log_watts)};
-    probe.time_u_s = fmin(standard_uncertainty(result->slowdown), 1) * probe.time_s;
-    probe.power_u_w = fmin(standard_uncertainty(result->saving), 1) * probe.power_w;
-    return jm_cap_plan_tell(plan, &probe, err);
+    mean.time_u_s = fmin(standard_uncertainty(result->slowdown), 1) * mean.time_s;
+    mean.power_u_w = fmin(standard_uncertainty(result->saving), 1) * mean.power_w;
+    return jm_cap_plan_tell(plan, &mean, err);
 }
 
 static bool has_exact_probe(const jm_cap_plan *plan)
@@ -457,91 +418,71 @@ static bool has_exact_probe(const jm_cap_plan *plan)
     return false;
 }
 
-/* The last proof's choice breaks the bound: give both its means to the plan as probes. */
-static jm_status add_refusal(jm_cap_search *search, const jm_cap_proof *result, jm_error *err)
+/* The proof's choice breaks the bound: give both its means to the plan as probes. */
+static jm_status add_refusal(jm_cap_search *search, const jm__cap_proof *proof, const jm_cap_proof *result,
+                             jm_error *err)
 {
-    const jm__cap_proof *p = &search->proofs[search->proof_count - 1];
-    double windows = (double)(result->blocks * JM__CAP_BLOCK) / 2;
     jm_cap_plan *plan = search->plan;
-    if (p->clock_mhz > 0 || plan->probe_count + 2 > JM_CAP_MOST_PROBES) return JM_OK;
+    if (proof->clock_mhz > 0 || plan->probe_count + 2 > JM_CAP_MOST_PROBES) return JM_OK;
     if (has_exact_probe(plan)) return JM_OK; /* an exact probe outweighs all others */
-    JM_TRY(add_proof_mean(plan, plan->options.reference_w, p->reference_time / windows,
-                          p->reference_watts / windows, result, err));
-    return add_proof_mean(plan, p->cap_w, p->choice_time / windows, p->choice_watts / windows, result, err);
+    JM_TRY(add_proof_mean(plan, proof_mean(proof, REFERENCE, plan->options.reference_w), result, err));
+    return add_proof_mean(plan, proof_mean(proof, CHOICE, proof->cap_w), result, err);
 }
 
-/* ---- the next trial */
-
-/* Each of these fills a trial, or leaves its cap NAN if the stage is complete. */
-
-static jm_status next_probe(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
-{
-    return jm_cap_plan_next(search->plan, &trial->cap_w, err);
-}
+/* ---- the next trial: each of these fills it, or leaves its cap NAN if the stage is complete */
 
 /* After the sweep, the best cap by the model, if the sweep lacked it and a proof follows. */
 static jm_status next_in_sweep(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
-    size_t done = search->result_count;
+    size_t done = search->results.count;
     if (done < search->sweep_length) trial->cap_w = search->sweep_w[done];
     if (done != search->sweep_length || search->options.no_proof) return JM_OK;
     if (search->plan->probe_count == JM_CAP_MOST_PROBES) return JM_OK;
-    JM_TRY(jm__cap_plan_update(search->plan, err));
-    size_t best = jm__cap_plan_best_probe(search->plan);
-    if (search->plan->gains[best] >= search->plan->options.least_gain) {
-        trial->stage = JM_CAP_STAGE_PROBE;
-        trial->cap_w = search->plan->caps_w[best];
-    }
-    return JM_OK;
+    trial->stage = JM_CAP_STAGE_PROBE;
+    return jm__cap_plan_best(search->plan, &trial->cap_w, err);
 }
 
 static jm_status next_clock(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
-    JM_TRY(next_clock_bound(search, &trial->clock_mhz, err));
-    if (!isnan(trial->clock_mhz)) trial->cap_w = search->clock_cap_w;
+    double watts;
+    if (search->clock_plan == NULL) return JM_OK;
+    JM_TRY(jm_cap_plan_next(search->clock_plan, &watts, err));
+    if (isnan(watts)) return JM_OK;
+    trial->cap_w = search->clock_cap_w;
+    trial->clock_mhz = clock_of_watts(search, watts);
     return JM_OK;
 }
 
-static jm_status begin_proof(jm_cap_search *search, bool *any, jm_error *err)
+/* *proof is NULL if only the reference is left. */
+static jm_status begin_proof(jm_cap_search *search, const jm__cap_proof **proof, jm_error *err)
 {
     double cap_w, clock_mhz;
-    *any = false;
-    if (search->options.no_proof || search->proof_count == JM__CAP_MOST_PROOFS) return JM_OK;
-    JM_TRY(find_candidate(search, any, &cap_w, &clock_mhz, err));
-    if (!*any) return JM_OK;
-    const jm_cap_search_options *o = &search->options;
-    uint64_t state = o->seed + search->proof_count;
-    search->proofs[search->proof_count++] =
-        (jm__cap_proof){.cap_w = cap_w,
-                        .clock_mhz = clock_mhz,
-                        .choice_first = next_random(&state) & 1,
-                        .first_blocks = o->proof_blocks,
-                        .most_blocks = o->most_proof_blocks,
-                        .width = o->proof_width,
-                        .max_slowdown = search->plan->options.max_slowdown};
+    uint64_t state = search->options.seed + search->proof_count;
+    *proof = NULL;
+    JM_TRY(find_candidate(search, &cap_w, &clock_mhz, err));
+    if (isnan(cap_w)) return JM_OK;
+    jm__cap_proof *begun = &search->proofs[search->proof_count++];
+    *begun = (jm__cap_proof){.cap_w = cap_w, .clock_mhz = clock_mhz, .choice_first = next_random(&state) & 1};
+    *proof = begun;
     return JM_OK;
 }
 
 /* Continue with the next candidate only if this one breaks the bound. */
 static jm_status next_in_proof(jm_cap_search *search, jm_cap_trial *trial, jm_error *err)
 {
-    const jm_cap_plan_options *o = &search->plan->options;
-    bool start_next = search->proof_count == 0;
-    if (!start_next && proof_is_complete(&search->proofs[search->proof_count - 1])) {
+    const jm__cap_proof *proof = search->proof_count > 0 ? &search->proofs[search->proof_count - 1] : NULL;
+    if (search->options.no_proof) return JM_OK;
+    if (proof != NULL && proof_is_complete(search, proof)) {
         jm_cap_proof result;
-        proof_result(&search->proofs[search->proof_count - 1], o->objective, o->max_slowdown, &result);
+        proof_result(search, proof, &result);
         if (result.bound_kept || search->proof_count == JM__CAP_MOST_PROOFS) return JM_OK;
-        JM_TRY(add_refusal(search, &result, err));
-        start_next = true;
+        JM_TRY(add_refusal(search, proof, &result, err));
+        proof = NULL;
     }
-    if (start_next) {
-        bool any;
-        JM_TRY(begin_proof(search, &any, err));
-        if (!any) return JM_OK;
-    }
-    const jm__cap_proof *proof = &search->proofs[search->proof_count - 1];
-    bool reference = proof_next_is_reference(proof);
-    trial->cap_w = reference ? o->reference_w : proof->cap_w;
+    if (proof == NULL) JM_TRY(begin_proof(search, &proof, err));
+    if (proof == NULL) return JM_OK;
+    bool reference = next_side(proof) == REFERENCE;
+    trial->cap_w = reference ? search->plan->options.reference_w : proof->cap_w;
     trial->clock_mhz = reference ? 0 : proof->clock_mhz;
     return JM_OK;
 }
@@ -551,7 +492,7 @@ static jm_status next_in_stage(jm_cap_search *search, jm_cap_trial *trial, jm_er
     *trial = (jm_cap_trial){.stage = search->stage, .cap_w = NAN};
     switch (search->stage) {
     case JM_CAP_STAGE_PROBE:
-        return next_probe(search, trial, err);
+        return jm_cap_plan_next(search->plan, &trial->cap_w, err);
     case JM_CAP_STAGE_SWEEP:
         return next_in_sweep(search, trial, err);
     case JM_CAP_STAGE_CLOCK:
@@ -565,37 +506,28 @@ static jm_status next_in_stage(jm_cap_search *search, jm_cap_trial *trial, jm_er
     }
 }
 
-static jm_status begin_stage_after(jm_cap_search *search, jm_error *err)
+static jm_status begin_next_stage(jm_cap_search *search, jm_error *err)
 {
-    switch (search->stage) {
-    case JM_CAP_STAGE_PROBE:
-    case JM_CAP_STAGE_SWEEP:
-        JM_TRY(begin_clock(search, err));
-        search->stage = JM_CAP_STAGE_CLOCK;
-        return JM_OK;
-    case JM_CAP_STAGE_CLOCK:
-        search->stage = JM_CAP_STAGE_PROOF;
-        return JM_OK;
-    case JM_CAP_STAGE_PROOF:
-    case JM_CAP_STAGE_OVER:
-    case JM_CAP_STAGE_COUNT:
-    default:
-        search->stage = JM_CAP_STAGE_OVER;
+    if (search->stage >= JM_CAP_STAGE_CLOCK) {
+        search->stage = search->stage == JM_CAP_STAGE_CLOCK ? JM_CAP_STAGE_PROOF : JM_CAP_STAGE_OVER;
         return JM_OK;
     }
+    JM_TRY(begin_clock(search, err));
+    search->stage = JM_CAP_STAGE_CLOCK;
+    return JM_OK;
 }
 
 /* Without a change there is nothing to settle. */
 static void set_times(const jm_cap_search *search, jm_cap_trial *trial)
 {
     const jm_cap_trial *last =
-        search->result_count > 0 ? &search->results[search->result_count - 1].trial : NULL;
+        search->results.count > 0 ? &search->results.items[search->results.count - 1].trial : NULL;
     bool same =
         last != NULL && jm__cap_same(last->cap_w, trial->cap_w) && last->clock_mhz == trial->clock_mhz;
     trial->settle_s = same ? 0 : search->options.settle_s;
     trial->window_s = search->options.window_s;
     trial->reference = jm__cap_same(trial->cap_w, search->plan->options.reference_w) && trial->clock_mhz == 0;
-    trial->number = search->result_count + 1;
+    trial->number = search->results.count + 1;
 }
 
 jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error *err)
@@ -605,7 +537,7 @@ jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error 
         jm_cap_trial trial;
         JM_TRY(next_in_stage(search, &trial, err));
         if (isnan(trial.cap_w)) {
-            JM_TRY(begin_stage_after(search, err));
+            JM_TRY(begin_next_stage(search, err));
             continue;
         }
         set_times(search, &trial);
@@ -627,17 +559,6 @@ static jm_status check_probe(const jm_cap_probe *probe, const char *call, jm_err
                             probe->power_w, probe->cap_w);
 }
 
-static jm_status grow_results(jm_cap_search *search, jm_error *err)
-{
-    if (search->result_count < search->result_capacity) return JM_OK;
-    size_t capacity = search->result_capacity == 0 ? 32 : 2 * search->result_capacity;
-    jm_cap_told *grown = realloc(search->results, capacity * sizeof *grown);
-    if (grown == NULL) return jm__no_memory(err, "jm_cap_search_tell");
-    search->results = grown;
-    search->result_capacity = capacity;
-    return JM_OK;
-}
-
 static jm_status add_stage_result(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err)
 {
     if (search->trial.stage == JM_CAP_STAGE_CLOCK) return add_clock_result(search, probe, err);
@@ -653,21 +574,21 @@ jm_status jm_cap_search_tell(jm_cap_search *search, const jm_cap_probe *probe, j
     jm_cap_probe result = *probe;
     result.cap_w = search->trial.cap_w;
     JM_TRY(check_probe(&result, call, err));
-    JM_TRY(grow_results(search, err));
+    if (!jm__vec_reserve(&search->results, search->results.count + 1)) return jm__no_memory(err, call);
     JM_TRY(add_stage_result(search, &result, err));
-    search->results[search->result_count++] = (jm_cap_told){search->trial, result};
+    search->results.items[search->results.count++] = (jm_cap_told){search->trial, result};
     search->pending = false;
     return JM_OK;
 }
 
 size_t jm_cap_search_told_count(const jm_cap_search *search)
 {
-    return search->result_count;
+    return search->results.count;
 }
 
 const jm_cap_told *jm_cap_search_told(const jm_cap_search *search, size_t index)
 {
-    return index < search->result_count ? &search->results[index] : NULL;
+    return index < search->results.count ? &search->results.items[index] : NULL;
 }
 
 /* ---- results of parts of the work */
@@ -717,22 +638,14 @@ jm_status jm_cap_search_tell_part(jm_cap_search *search, size_t number, const ch
 
 /* ---- the result of a search, at its end or before */
 
-/* A cap has no effect if it changes time and energy by less than this, and surely by less than three times
- * this; as in plan.c. */
-static const double no_difference = .015;
-
+/* The means of the measurements at a cap; 0: it was not tried. */
 static jm_cap_probe mean_at(const jm_cap_plan *plan, double cap_w)
 {
-    jm_cap_probe mean = {.cap_w = cap_w};
-    double count = 0;
-    for (size_t i = 0; i < plan->probe_count; i++) {
-        const jm_cap_probe *p = &plan->probes[i];
-        if (!jm__cap_same(p->cap_w, cap_w)) continue;
-        count++;
-        mean.time_s += (p->time_s - mean.time_s) / count;
-        mean.power_w += (p->power_w - mean.power_w) / count;
-    }
-    return mean;
+    for (size_t t = 0; t < plan->tried_count; t++)
+        if (jm__cap_same(plan->tried[t].cap_w, cap_w))
+            return (jm_cap_probe){
+                .cap_w = cap_w, .time_s = plan->tried[t].time_s, .power_w = plan->tried[t].power_w};
+    return (jm_cap_probe){.cap_w = cap_w};
 }
 
 /* Combine two relative changes: 10 % less of 10 % less is 19 % less. They are independent, so their intervals
@@ -760,18 +673,12 @@ static jm_status add_clock(jm_cap_search *search, jm_cap_found *found, jm_error 
     return JM_OK;
 }
 
-static bool is_negligible(const jm_cap_figure *change)
-{
-    return fabs(change->value) < no_difference && change->low > -3 * no_difference &&
-           change->high < 3 * no_difference;
-}
-
 /* By the predicted values only; the proof provides the interval. */
 static bool is_predicted_inert(const jm__cap_result *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (fabs(r->all[i].relative[JM_CAP_TIME].value - 1) >= no_difference ||
-            fabs(r->all[i].relative[JM_CAP_ENERGY].value - 1) >= no_difference)
+        if (fabs(r->all[i].relative[JM_CAP_TIME].value - 1) >= jm__cap_no_difference ||
+            fabs(r->all[i].relative[JM_CAP_ENERGY].value - 1) >= jm__cap_no_difference)
             return false;
     return true;
 }
@@ -795,35 +702,22 @@ static void apply_proof(jm__cap_result *r)
     f->choice.slowdown = p->slowdown;
     f->choice.gain = p->gain;
     f->choice.verdict = p->gain.low > 0 ? JM_CAP_BETTER : JM_CAP_MAYBE;
-    if (is_negligible(&p->saving) && is_negligible(&p->slowdown) && p->clock_mhz == 0 &&
+    if (jm__cap_is_negligible(p->saving) && jm__cap_is_negligible(p->slowdown) && p->clock_mhz == 0 &&
         is_predicted_inert(r))
         choose_reference(f, JM_CAP_INERT);
     else if (!p->bound_kept || p->gain.value <= 0)
         choose_reference(f, JM_CAP_REFERENCE);
 }
 
-static size_t count_refused(const jm_cap_search *search)
-{
-    const jm_cap_plan_options *o = &search->plan->options;
-    size_t count = 0;
-    for (size_t i = 0; i < search->proof_count; i++) {
-        jm_cap_proof p;
-        count +=
-            proof_result(&search->proofs[i], o->objective, o->max_slowdown, &p) && p.whole && !p.bound_kept;
-    }
-    return count;
-}
-
 /* The last proof; if it was interrupted before its first result, an earlier one that kept the bound. */
 static void add_proof(const jm_cap_search *search, jm__cap_result *r)
 {
-    const jm_cap_plan_options *o = &search->plan->options;
-    r->found.choice.bound_broken += count_refused(search);
-    for (size_t i = search->proof_count; r->proof == NULL && i-- > 0;) {
+    for (size_t i = search->proof_count; i-- > 0;) {
         jm_cap_proof result;
         bool last = i + 1 == search->proof_count;
-        if (!proof_result(&search->proofs[i], o->objective, o->max_slowdown, &result)) continue;
-        if (!last && !result.bound_kept) continue;
+        if (!proof_result(search, &search->proofs[i], &result)) continue;
+        r->found.choice.bound_broken += result.whole && !result.bound_kept;
+        if (r->proof != NULL || (!last && !result.bound_kept)) continue;
         r->proof = &search->proofs[i];
         r->found.proof = result;
     }
@@ -831,8 +725,7 @@ static void add_proof(const jm_cap_search *search, jm__cap_result *r)
     if (r->found.proven) apply_proof(r);
 }
 
-/* Time and power at the choice and the reference. From a proof they are geometric means, whose ratio is the
- * proof's result. */
+/* Time and power at the choice and the reference. */
 static void set_measurements(jm_cap_search *search, jm__cap_result *r)
 {
     const jm_cap_choice *c = &r->found.choice;
@@ -846,18 +739,15 @@ static void set_measurements(jm_cap_search *search, jm__cap_result *r)
         r->at.power_w *= bound.power_w / free_running.power_w;
     }
     if (!r->found.proven) return;
-    const jm__cap_proof *p = r->proof;
-    double windows = (double)(r->found.proof.blocks * JM__CAP_BLOCK) / 2;
-    r->reference.time_s = exp(p->reference_time / windows);
-    r->reference.power_w = exp(p->reference_watts / windows);
     bool is_reference = jm__cap_same(c->cap_w, c->reference_w) && r->found.clock_mhz == 0;
-    r->at.time_s = is_reference ? r->reference.time_s : exp(p->choice_time / windows);
-    r->at.power_w = is_reference ? r->reference.power_w : exp(p->choice_watts / windows);
+    r->reference = proof_mean(r->proof, REFERENCE, c->reference_w);
+    r->at = is_reference ? r->reference : proof_mean(r->proof, CHOICE, c->cap_w);
 }
 
 jm_status jm__cap_search_result(jm_cap_search *search, jm__cap_result *out, jm_error *err)
 {
-    *out = (jm__cap_result){.found = {.over = search->stage == JM_CAP_STAGE_OVER}};
+    *out = (jm__cap_result){
+        .search = search, .plan = search->plan, .found = {.over = search->stage == JM_CAP_STAGE_OVER}};
     JM_TRY(jm_cap_plan_choice(search->plan, &out->found.choice, err));
     JM_TRY(jm_cap_plan_predictions(search->plan, &out->all, &out->count, err));
     JM_TRY(add_clock(search, &out->found, err));

@@ -2,6 +2,7 @@
 #ifndef JM_CAP_SEARCH_H
 #define JM_CAP_SEARCH_H
 
+#include "base/vec.h"
 #include "cap/plan.h"
 
 #include <joulemap/cap.h>
@@ -13,16 +14,10 @@ enum { JM__CAP_MOST_BLOCKS = 64, JM__CAP_BLOCK = 4 /* windows per block */ };
 typedef struct jm__cap_proof {
     double cap_w, clock_mhz;
     bool choice_first; /* the first block begins with the choice; blocks alternate */
-    size_t first_blocks,
-        most_blocks; /* C. Stein's two stages: the first blocks determine how many are needed */
-    double width;
-    double max_slowdown; /* 0: no bound */
-    size_t windows;      /* windows measured */
-    /* Per block: log of the choice minus log of the reference, mean of two pairs. */
-    double time[JM__CAP_MOST_BLOCKS], watts[JM__CAP_MOST_BLOCKS];
-    double choice_time, choice_watts, reference_time,
-        reference_watts;                /* sums of logarithms over complete blocks */
-    double open_time[2], open_watts[2]; /* of the incomplete block: reference, choice */
+    size_t windows;    /* windows measured */
+    struct {
+        double time[2], watts[2]; /* of reference and choice: sums of logarithms */
+    } blocks[JM__CAP_MOST_BLOCKS];
 } jm__cap_proof;
 
 /* ---- the search */
@@ -42,10 +37,9 @@ struct jm_cap_search {
     jm_cap_plan *plan;
 
     jm_cap_stage stage;
-    jm_cap_trial trial;   /* the last trial given out */
-    bool pending;         /* its result is not reported yet */
-    jm_cap_told *results; /* [result_count] */
-    size_t result_count, result_capacity;
+    jm_cap_trial trial; /* the last trial given out */
+    bool pending;       /* its result is not reported yet */
+    JM_VEC(jm_cap_told) results;
 
     double sweep_w[JM_CAP_MOST_PROBES]; /* [sweep_length], in the order of the trials */
     size_t sweep_length;
@@ -63,6 +57,8 @@ struct jm_cap_search {
 
 /* The present result of a search. */
 typedef struct jm__cap_result {
+    const jm_cap_search *search;
+    const jm_cap_plan *plan; /* the search's */
     jm_cap_found found;
     const jm_cap_prediction *all; /* [count], the plan's, lowest cap first */
     size_t count;

@@ -130,17 +130,16 @@ static void add_chart_row(jm__strbuf *out, const chart *c, int row)
 }
 
 /* An empty line and the chart; nothing for fewer than three caps. */
-static void cap_chart_add(jm__strbuf *out, const jm_cap_search *search, const jm__cap_result *result,
-                          size_t width)
+static void cap_chart_add(jm__strbuf *out, const jm__cap_result *result, size_t width)
 {
-    chart c = {.all = result->all, .count = result->count, .objective = search->plan->options.objective};
+    chart c = {.all = result->all, .count = result->count, .objective = result->plan->options.objective};
     if (c.count < 3 || (width > 0 && width < MARGIN + LEAST_COLUMNS)) return;
     c.columns = width == 0 || width > MARGIN + MOST_COLUMNS ? MOST_COLUMNS : width - MARGIN;
     find_range(&c);
     draw(&c);
     mark(&c, result->found.choice.cap_w);
     jm__strbuf_format(out, "\n%s in percent of that at %g W; o was tried, X is the choice\n",
-                      jm__cap_objective_title(c.objective), result->found.choice.reference_w);
+                      jm__cap_objectives[c.objective].title, result->found.choice.reference_w);
     for (int row = 0; row < ROWS; row++)
         add_chart_row(out, &c, row);
     char low[24], high[24];
@@ -173,13 +172,13 @@ static double half_of(const jm__cap_result *r, const jm_cap_figure *figure)
     return r->found.proven ? (figure->high - figure->low) / 2 : 0;
 }
 
-static void add_changes(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
+static void add_changes(const jm__cap_result *r, jm__strbuf *out)
 {
     const jm_cap_probe *at = &r->at, *from = &r->reference;
     const jm_cap_choice *c = &r->found.choice;
-    jm_cap_objective o = s->plan->options.objective;
+    jm_cap_objective o = r->plan->options.objective;
     if (o == JM_CAP_EDP || o == JM_CAP_ED2P) {
-        add_change(out, jm__cap_objective_title(o),
+        add_change(out, jm__cap_objectives[o].title,
                    jm__cap_objective_of(o, at->time_s, at->power_w) /
                        jm__cap_objective_of(o, from->time_s, from->power_w),
                    half_of(r, &c->gain));
@@ -200,10 +199,10 @@ static bool bound_is_open(const jm__cap_result *r)
            (c->verdict == JM_CAP_BETTER || c->verdict == JM_CAP_MAYBE);
 }
 
-static void add_verdict(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
+static void add_verdict(const jm__cap_result *r, jm__strbuf *out)
 {
     const jm_cap_choice *c = &r->found.choice;
-    const char *title = jm__cap_objective_title(s->plan->options.objective);
+    const char *title = jm__cap_objectives[r->plan->options.objective].title;
     switch (c->verdict) {
     case JM_CAP_INERT:
         jm__strbuf_format(out, "cap makes no difference here: leave it at %g W", c->cap_w);
@@ -211,7 +210,7 @@ static void add_verdict(const jm_cap_search *s, const jm__cap_result *r, jm__str
     case JM_CAP_REFERENCE:
         jm__strbuf_format(out, "%g W, as it is: no other cap that was tried has less %s", c->cap_w, title);
         if (c->bound_broken > 0)
-            jm__strbuf_format(out, " and is at most %g %% slower", 100 * s->plan->options.max_slowdown);
+            jm__strbuf_format(out, " and is at most %g %% slower", 100 * r->plan->options.max_slowdown);
         return;
     case JM_CAP_BETTER:
     case JM_CAP_MAYBE:
@@ -220,11 +219,11 @@ static void add_verdict(const jm_cap_search *s, const jm__cap_result *r, jm__str
         if (r->found.clock_mhz > 0)
             jm__strbuf_format(out, " and SM clock at most %g MHz", r->found.clock_mhz);
         jm__strbuf_add(out, ": ");
-        add_changes(s, r, out);
+        add_changes(r, out);
         if (c->verdict == JM_CAP_MAYBE) jm__strbuf_add(out, "; it may be chance");
         if (bound_is_open(r))
             jm__strbuf_format(out, "; at most %g %% slower is not proven",
-                              100 * s->plan->options.max_slowdown);
+                              100 * r->plan->options.max_slowdown);
         return;
     }
 }
@@ -236,16 +235,16 @@ static void add_sentence(jm__strbuf *out, jm__strbuf *sentence, size_t width)
     jm__strbuf_free(sentence);
 }
 
-static void add_basis(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
+static void add_basis(const jm__cap_result *r, jm__strbuf *out)
 {
     const jm_cap_choice *c = &r->found.choice;
-    double slowdown = 100 * s->plan->options.max_slowdown, gain = 100 * c->expected_gain;
-    size_t probes = jm_cap_plan_probe_count(s->plan), broken = c->bound_broken;
-    jm__strbuf_format(out, "%zu of %zu caps tried%s", s->plan->tried_count, r->count,
-                      s->options.simulated ? " on a simulated GPU" : "");
-    if (probes > s->plan->tried_count) jm__strbuf_format(out, " in %zu probes", probes);
+    double slowdown = 100 * r->plan->options.max_slowdown, gain = 100 * c->expected_gain;
+    size_t probes = r->plan->probe_count, broken = c->bound_broken;
+    jm__strbuf_format(out, "%zu of %zu caps tried%s", r->plan->tried_count, r->count,
+                      r->search->options.simulated ? " on a simulated GPU" : "");
+    if (probes > r->plan->tried_count) jm__strbuf_format(out, " in %zu probes", probes);
     if (broken > 0) jm__strbuf_format(out, ", %zu of them more than %g %% slower", broken, slowdown);
-    if (s->plan->tried_count == r->count || r->found.proven || !r->found.over) return;
+    if (r->plan->tried_count == r->count || r->found.proven || !r->found.over) return;
     if (gain < .05)
         jm__strbuf_add(out, "; one more would gain nothing to speak of");
     else
@@ -253,12 +252,12 @@ static void add_basis(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
 }
 
 /* "proven: 700 W and 475 W in turns, 4 times there and back" */
-static void add_proof(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
+static void add_proof(const jm__cap_result *r, jm__strbuf *out)
 {
     const jm_cap_proof *p = &r->found.proof;
     if (!r->found.over) {
         jm__strbuf_format(out, "broken off after %zu trials: this is what was known by then",
-                          s->result_count);
+                          r->search->results.count);
         if (r->found.proven) jm__strbuf_add(out, "; ");
     }
     if (!r->found.proven) return;
@@ -271,7 +270,7 @@ static void add_proof(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
     else if (bound_is_open(r))
         jm__strbuf_format(out, "; slowdown %.1f %% (%.1f to %.1f %%): the bound of %g %% is not proven",
                           100 * p->slowdown.value, 100 * p->slowdown.low, 100 * p->slowdown.high,
-                          100 * s->plan->options.max_slowdown);
+                          100 * r->plan->options.max_slowdown);
 }
 
 /* "97.5 %", "98.1 ±4.0 %", "110 to 620 %": relative to the reference. */
@@ -294,21 +293,21 @@ static void add_cell(jm__strbuf *out, const char *cell, int width)
 }
 
 /* "1", "2,5": the probes at this cap. */
-static void format_probes(const jm_cap_search *s, double cap_w, char *out, size_t size)
+static void format_probes(const jm_cap_plan *plan, double cap_w, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < jm_cap_plan_probe_count(s->plan) && used + 8 < size; i++)
-        if (jm__cap_same(jm_cap_plan_probe(s->plan, i)->cap_w, cap_w))
+    for (size_t i = 0; i < plan->probe_count && used + 8 < size; i++)
+        if (jm__cap_same(plan->probes[i].cap_w, cap_w))
             used += (size_t)snprintf(out + used, size - used, "%s%zu", used > 0 ? "," : "", i + 1);
 }
 
-static void add_row(const jm_cap_search *s, const jm_cap_prediction *p, double chosen_w, jm__strbuf *out)
+static void add_row(const jm_cap_plan *plan, const jm_cap_prediction *p, double chosen_w, jm__strbuf *out)
 {
     char cap[JM_CELL], probes[16], cell[JM_CELL];
     bool chosen = jm__cap_same(p->cap_w, chosen_w);
     jm__print(cap, sizeof cap, "%g W", p->cap_w);
-    format_probes(s, p->cap_w, probes, sizeof probes);
+    format_probes(plan, p->cap_w, probes, sizeof probes);
     jm__strbuf_format(out, "%s%7s %7s", chosen ? "> " : "  ", cap, probes);
     for (size_t c = 0; c < COLUMNS; c++) {
         format_relative(cell, &p->relative[columns[c]]);
@@ -317,26 +316,25 @@ static void add_row(const jm_cap_search *s, const jm_cap_prediction *p, double c
     jm__strbuf_add(out, "\n");
 }
 
-static void add_table(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
+static void add_table(const jm__cap_result *r, jm__strbuf *out)
 {
     jm__strbuf_format(out, "  %7s %7s", "cap", "probe");
     for (size_t c = 0; c < COLUMNS; c++)
-        add_cell(out, jm__cap_objective_title(columns[c]), 15);
+        add_cell(out, jm__cap_objectives[columns[c]].title, 15);
     jm__strbuf_add(out, "\n");
     for (size_t i = r->count; i-- > 0;)
-        add_row(s, &r->all[i], r->found.choice.cap_w, out);
+        add_row(r->plan, &r->all[i], r->found.choice.cap_w, out);
 }
 
 /* Whether any probe has an uncertainty. */
 static bool is_uncertain(const jm_cap_plan *plan)
 {
-    for (size_t i = 0; i < jm_cap_plan_probe_count(plan); i++)
-        if (jm_cap_plan_probe(plan, i)->time_u_s > 0 || jm_cap_plan_probe(plan, i)->power_u_w > 0)
-            return true;
+    for (size_t i = 0; i < plan->probe_count; i++)
+        if (plan->probes[i].time_u_s > 0 || plan->probes[i].power_u_w > 0) return true;
     return false;
 }
 
-static void add_legend(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
+static void add_legend(const jm__cap_result *r, jm__strbuf *out)
 {
     char time[JM_CELL], power[JM_CELL], energy[JM_CELL];
     const jm_cap_probe *from = &r->reference;
@@ -345,8 +343,8 @@ static void add_legend(const jm_cap_search *s, const jm__cap_result *r, jm__strb
     jm__format_energy(energy, from->time_s * from->power_w, NAN, NAN);
     jm__strbuf_format(out, "100 %%: %s, %s, %s, as measured at %g W. >: the choice.", time, power, energy,
                       from->cap_w);
-    bool uncertain = is_uncertain(s->plan);
-    if (uncertain || s->plan->tried_count < r->count)
+    bool uncertain = is_uncertain(r->plan);
+    if (uncertain || r->plan->tried_count < r->count)
         jm__strbuf_format(out, " ± and \"to\": 95 %% intervals%s.",
                           uncertain ? "" : " of what was not measured");
 }
@@ -377,17 +375,17 @@ jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, j
     *text = NULL;
     JM_TRY(jm__cap_search_result(search, &result, err));
     jm__strbuf out = {0}, sentence = {0};
-    add_verdict(search, &result, &sentence);
+    add_verdict(&result, &sentence);
     add_sentence(&out, &sentence, width);
-    add_basis(search, &result, &sentence);
+    add_basis(&result, &sentence);
     add_sentence(&out, &sentence, width);
-    add_proof(search, &result, &sentence);
+    add_proof(&result, &sentence);
     add_sentence(&out, &sentence, width);
-    cap_chart_add(&out, search, &result, width);
+    cap_chart_add(&out, &result, width);
     jm__strbuf_add(&out, "\n");
-    add_table(search, &result, &out);
+    add_table(&result, &out);
     jm__strbuf_add(&out, "\n");
-    add_legend(search, &result, &sentence);
+    add_legend(&result, &sentence);
     add_sentence(&out, &sentence, width);
     jm_status status = add_parts(search, &out, err);
     if (status != JM_OK) out.failed = true;
@@ -399,70 +397,57 @@ jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, j
 /* ---- a search as JSON: figures in full precision, null if absent */
 
 /* "time_s" with its interval: "time_low_s" and "time_high_s". */
-static bool set_figure(json_t *object, const char *name, const char *unit, const jm_cap_figure *f)
+static void put_figure(json_t **object, const char *name, const char *unit, const jm_cap_figure *f)
 {
-    char low[40], high[40], value[40];
-    snprintf(value, sizeof value, "%s%s", name, unit);
-    snprintf(low, sizeof low, "%s_low%s", name, unit);
-    snprintf(high, sizeof high, "%s_high%s", name, unit);
-    return json_object_set_new(object, value, jm__json_real(f->value)) == 0 &&
-           json_object_set_new(object, low, jm__json_real(f->low)) == 0 &&
-           json_object_set_new(object, high, jm__json_real(f->high)) == 0;
+    static const char *const ends[] = {"", "_low", "_high"};
+    const double values[] = {f->value, f->low, f->high};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char key[40];
+        snprintf(key, sizeof key, "%s%s%s", name, ends[i], unit);
+        jm__json_set(object, key, jm__json_real(values[i]));
+    }
 }
 
 /* All objectives, each [value, low, high] relative to the reference. */
 static json_t *relative_object(const jm_cap_prediction *p)
 {
     json_t *object = json_object();
-    bool ok = object != NULL;
-    for (int o = 0; ok && o < JM_CAP_OBJECTIVE_COUNT; o++) {
+    for (int o = 0; o < JM_CAP_OBJECTIVE_COUNT; o++) {
         const jm_cap_figure *f = &p->relative[o];
-        json_t *figure =
-            json_pack("[o o o]", jm__json_real(f->value), jm__json_real(f->low), jm__json_real(f->high));
-        ok = json_object_set_new(object, jm_cap_objective_text((jm_cap_objective)o), figure) == 0;
+        jm__json_set(
+            &object, jm__cap_objectives[o].text,
+            json_pack("[o o o]", jm__json_real(f->value), jm__json_real(f->low), jm__json_real(f->high)));
     }
-    if (ok) return object;
-    json_decref(object);
-    return NULL;
+    return object;
 }
 
 static json_t *prediction_object(const jm_cap_prediction *p, jm_cap_objective objective)
 {
     json_t *object = json_pack("{sf sI}", "cap_w", p->cap_w, "probes", (json_int_t)p->probes);
-    if (object != NULL && set_figure(object, "time", "_s", &p->time_s) &&
-        set_figure(object, "power", "_w", &p->power_w) && set_figure(object, "energy", "_j", &p->energy_j) &&
-        set_figure(object, "objective", "", &p->objectives[objective]) &&
-        json_object_set_new(object, "relative", relative_object(p)) == 0)
-        return object;
-    json_decref(object);
-    return NULL;
+    put_figure(&object, "time", "_s", &p->time_s);
+    put_figure(&object, "power", "_w", &p->power_w);
+    put_figure(&object, "energy", "_j", &p->energy_j);
+    put_figure(&object, "objective", "", &p->objectives[objective]);
+    jm__json_set(&object, "relative", relative_object(p));
+    return object;
 }
 
-/* Takes over both. NULL if the item is NULL or memory is out. */
-static json_t *append(json_t *array, json_t *item)
+static json_t *cap_object(const void *result, size_t i)
 {
-    if (array != NULL && json_array_append_new(array, item) == 0) return array;
-    json_decref(array);
-    return NULL;
+    const jm__cap_result *r = result;
+    return prediction_object(&r->all[i], r->plan->options.objective);
+}
+
+static json_t *probe_object(const void *plan, size_t i)
+{
+    const jm_cap_probe *p = jm_cap_plan_probe(plan, i);
+    return json_pack("{sf sf sf sf sf}", "cap_w", p->cap_w, "time_s", p->time_s, "power_w", p->power_w,
+                     "time_u_s", p->time_u_s, "power_u_w", p->power_u_w);
 }
 
 static json_t *probes_array(const jm_cap_plan *plan)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < jm_cap_plan_probe_count(plan); i++) {
-        const jm_cap_probe *p = jm_cap_plan_probe(plan, i);
-        array = append(array, json_pack("{sf sf sf sf sf}", "cap_w", p->cap_w, "time_s", p->time_s, "power_w",
-                                        p->power_w, "time_u_s", p->time_u_s, "power_u_w", p->power_u_w));
-    }
-    return array;
-}
-
-static json_t *caps_array(const jm_cap_prediction *all, size_t count, jm_cap_objective objective)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < count; i++)
-        array = append(array, prediction_object(&all[i], objective));
-    return array;
+    return jm__json_array(plan->probe_count, probe_object, plan);
 }
 
 /* The prediction at the choice from the other probes, or from all if there are no others. */
@@ -473,11 +458,9 @@ static json_t *predicted_object(const jm__cap_result *r, jm_cap_objective object
         chosen++;
     json_t *object =
         prediction_object(r->has_without_choice ? &r->without_choice : &r->all[chosen], objective);
-    if (object != NULL && json_object_del(object, "probes") == 0 &&
-        json_object_set_new(object, "caps", caps_array(r->all, r->count, objective)) == 0)
-        return object;
-    json_decref(object);
-    return NULL;
+    json_object_del(object, "probes");
+    jm__json_set(&object, "caps", jm__json_array(r->count, cap_object, r));
+    return object;
 }
 
 static json_t *found_object(const jm__cap_result *r, jm_cap_objective o)
@@ -497,19 +480,15 @@ static json_t *clock_or_null(double clock_mhz)
     return clock_mhz > 0 ? json_real(clock_mhz) : json_null();
 }
 
-static json_t *trials_array(const jm_cap_search *s)
+static json_t *trial_object(const void *search, size_t i)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < s->result_count; i++) {
-        const jm_cap_trial *t = &s->results[i].trial;
-        const jm_cap_probe *p = &s->results[i].probe;
-        array = append(array,
-                       json_pack("{sI ss sf so sb sf sf sf sf}", "number", (json_int_t)t->number, "stage",
-                                 jm_cap_stage_text(t->stage), "cap_w", t->cap_w, "clock_mhz",
-                                 clock_or_null(t->clock_mhz), "reference", t->reference, "time_s", p->time_s,
-                                 "power_w", p->power_w, "time_u_s", p->time_u_s, "power_u_w", p->power_u_w));
-    }
-    return array;
+    const jm_cap_told *told = jm_cap_search_told(search, i);
+    const jm_cap_trial *t = &told->trial;
+    const jm_cap_probe *p = &told->probe;
+    return json_pack("{sI ss sf so sb sf sf sf sf}", "number", (json_int_t)t->number, "stage",
+                     jm_cap_stage_text(t->stage), "cap_w", t->cap_w, "clock_mhz", clock_or_null(t->clock_mhz),
+                     "reference", t->reference, "time_s", p->time_s, "power_w", p->power_w, "time_u_s",
+                     p->time_u_s, "power_u_w", p->power_u_w);
 }
 
 static json_t *proof_object(const jm__cap_result *r)
@@ -519,36 +498,28 @@ static json_t *proof_object(const jm__cap_result *r)
     json_t *object = json_pack("{sf so sI sb sb sb}", "cap_w", p->cap_w, "clock_mhz",
                                clock_or_null(p->clock_mhz), "blocks", (json_int_t)p->blocks, "whole",
                                p->whole, "bound_kept", p->bound_kept, "bound_proven", p->bound_proven);
-    if (object != NULL && set_figure(object, "saving", "", &p->saving) &&
-        set_figure(object, "slowdown", "", &p->slowdown) && set_figure(object, "gain", "", &p->gain))
-        return object;
-    json_decref(object);
-    return NULL;
+    put_figure(&object, "saving", "", &p->saving);
+    put_figure(&object, "slowdown", "", &p->slowdown);
+    put_figure(&object, "gain", "", &p->gain);
+    return object;
 }
 
-static json_t *part_object(const jm__cap_part *part, jm_error *err)
+static json_t *part_object(const void *search, size_t i)
 {
+    const jm__cap_part *part = &((const jm_cap_search *)search)->parts[i];
     jm_cap_choice c;
-    if (jm_cap_plan_choice(part->plan, &c, err) != JM_OK) return NULL;
+    if (jm_cap_plan_choice(part->plan, &c, NULL) != JM_OK) return NULL;
     json_t *object = json_pack("{ss sf ss so}", "name", part->name, "chosen_cap_w", c.cap_w, "verdict",
                                jm_cap_verdict_text(c.verdict), "probes", probes_array(part->plan));
-    if (object != NULL && set_figure(object, "saving", "", &c.saving) &&
-        set_figure(object, "slowdown", "", &c.slowdown) && set_figure(object, "gain", "", &c.gain))
-        return object;
-    json_decref(object);
-    return NULL;
+    put_figure(&object, "saving", "", &c.saving);
+    put_figure(&object, "slowdown", "", &c.slowdown);
+    put_figure(&object, "gain", "", &c.gain);
+    return object;
 }
 
-static json_t *parts_array(const jm_cap_search *s, jm_error *err)
+static json_t *search_object(const jm__cap_result *r)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < s->part_count; i++)
-        array = append(array, part_object(&s->parts[i], err));
-    return array;
-}
-
-static json_t *search_object(const jm_cap_search *s, const jm__cap_result *r, jm_error *err)
-{
+    const jm_cap_search *s = r->search;
     const jm_cap_plan_options *o = &s->plan->options;
     const jm_cap_choice *c = &r->found.choice;
     return json_pack("{ss sb ss so sf ss sf so sb so so so so sf so so}", "version", jm_version(),
@@ -558,8 +529,9 @@ static json_t *search_object(const jm_cap_search *s, const jm__cap_result *r, jm
                      "chosen_cap_w", c->cap_w, "chosen_clock_mhz", clock_or_null(r->found.clock_mhz), "over",
                      r->found.over, "probes", probes_array(s->plan), "predicted",
                      predicted_object(r, o->objective), "found", found_object(r, o->objective), "proof",
-                     proof_object(r), "expected_gain", c->expected_gain, "trials", trials_array(s), "parts",
-                     parts_array(s, err));
+                     proof_object(r), "expected_gain", c->expected_gain, "trials",
+                     jm__json_array(s->results.count, trial_object, s), "parts",
+                     jm__json_array(s->part_count, part_object, s));
 }
 
 jm_status jm_cap_search_json(jm_cap_search *search, char **out, jm_error *err)
@@ -567,7 +539,7 @@ jm_status jm_cap_search_json(jm_cap_search *search, char **out, jm_error *err)
     jm__cap_result result;
     *out = NULL;
     JM_TRY(jm__cap_search_result(search, &result, err));
-    json_t *root = search_object(search, &result, err);
+    json_t *root = search_object(&result);
     jm__strbuf text = {0};
     bool ok = jm__json_add(&text, root, 0);
     json_decref(root);

@@ -18,16 +18,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-jm_status jm__estimate_note(jm_estimate *estimate, jm_error *err, const char *format, ...)
+void jm__estimate_note(jm__estimate_notes *notes, const char *format, ...)
 {
     char text[1024];
     va_list args;
     va_start(args, format);
     jm__vprint(text, sizeof text, format, args);
     va_end(args);
-    const char *copy = jm__estimate_text(estimate, text);
-    if (copy != NULL && jm__vec_push(&estimate->notes, copy)) return JM_OK;
-    return jm__no_memory(err, "jm_estimate_make");
+    const char *copy = jm__text_store_add(&notes->texts, text, strlen(text));
+    if (copy == NULL || !jm__vec_push(&notes->list, copy)) notes->failed = true;
+}
+
+void jm__estimate_notes_free(jm__estimate_notes *notes)
+{
+    jm__vec_free(&notes->list);
+    jm__text_store_free(&notes->texts);
+}
+
+static json_t *note_json(const void *notes, size_t i)
+{
+    return jm__json_text(((const jm__estimate_notes *)notes)->list.items[i]);
+}
+
+json_t *jm__estimate_notes_json(const jm__estimate_notes *notes)
+{
+    return jm__json_array(notes->list.count, note_json, notes);
+}
+
+jm_status jm__estimate_json_take(char **out, json_t *root_take, const char *call, jm_error *err)
+{
+    jm__strbuf text = {0};
+    *out = jm__json_add(&text, root_take, 0) ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    json_decref(root_take);
+    return *out != NULL ? JM_OK : jm__no_memory(err, call);
 }
 
 const char *jm__estimate_text(jm_estimate *estimate, const char *text)
@@ -62,7 +86,7 @@ void jm_estimate_free(jm_estimate *estimate)
 {
     if (estimate == NULL) return;
     jm__vec_free(&estimate->kernels);
-    jm__vec_free(&estimate->notes);
+    jm__estimate_notes_free(&estimate->notes);
     jm__vec_free(&estimate->features);
     jm__vec_free(&estimate->rates);
     jm__text_store_free(&estimate->texts);
@@ -97,12 +121,12 @@ const jm_estimate_part *jm_estimate_part_at(const jm_estimate *estimate, size_t 
 
 size_t jm_estimate_note_count(const jm_estimate *estimate)
 {
-    return estimate->notes.count;
+    return estimate->notes.list.count;
 }
 
 const char *jm_estimate_note(const jm_estimate *estimate, size_t index)
 {
-    return index < estimate->notes.count ? estimate->notes.items[index] : NULL;
+    return index < estimate->notes.list.count ? estimate->notes.list.items[index] : NULL;
 }
 
 const char *jm_estimate_board(const jm_estimate *estimate)
@@ -249,8 +273,8 @@ jm_status jm_estimate_text(const jm_estimate *estimate, size_t width, size_t lim
         add_parts(&text, estimate);
         jm__strbuf_format(&text, "ranges hold %.0f %%; their lower end admits constant data (zeros)\n",
                           100 * JM_ESTIMATE_COVERS);
-        for (size_t i = 0; i < estimate->notes.count; i++)
-            jm__strbuf_format(&text, "%s\n", estimate->notes.items[i]);
+        for (size_t i = 0; i < estimate->notes.list.count; i++)
+            jm__strbuf_format(&text, "%s\n", estimate->notes.list.items[i]);
         *out = jm__strbuf_take(&text);
     }
     jm__strbuf_free(&text);
@@ -259,97 +283,65 @@ jm_status jm_estimate_text(const jm_estimate *estimate, size_t width, size_t lim
 
 /* ---- an estimate as JSON, and as CSV with a line per kernel */
 
-static bool put(json_t *object, const char *key, json_t *value)
+static json_t *kernel_json(const void *estimate, size_t i)
 {
-    return json_object_set_new(object, key, value) == 0;
+    const jm_estimated_kernel *k = jm_estimate_kernel(estimate, i);
+    return json_pack(
+        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:o, s:b, s:o}",
+        "id", (json_int_t)k->id, "kernel", jm__json_text(k->kernel), "duration_s",
+        jm__json_real(k->duration_s), "power_w", jm__json_real(k->power_w), "power_low_w",
+        jm__json_real(k->power_low_w), "power_high_w", jm__json_real(k->power_high_w), "energy_j",
+        jm__json_real(k->energy_j), "energy_low_j", jm__json_real(k->energy_low_j), "energy_high_j",
+        jm__json_real(k->energy_high_j), "launches", (json_int_t)k->launches, "line", (json_int_t)k->line,
+        "process_id", (json_int_t)k->process_id, "process", jm__json_text(k->process), "device",
+        jm__json_text(k->device), "grid", jm__json_text(k->grid), "block", jm__json_text(k->block),
+        "ncu_duration_s", jm__json_real(k->ncu_duration_s), "ncu_clock_mhz", jm__json_real(k->ncu_clock_mhz),
+        "clock_mhz", jm__json_real(k->clock_mhz), "beyond_w", jm__json_real(k->beyond_w), "missing_w",
+        jm__json_real(k->missing_w), "extrapolated", k->extrapolated, "reason", jm__json_text(k->reason));
 }
 
-static json_t *kernel_json(const jm_estimated_kernel *k)
+static json_t *part_json(const void *estimate, size_t i)
 {
-    json_t *row = json_object();
-    bool ok =
-        row != NULL && put(row, "id", json_integer(k->id)) && put(row, "kernel", jm__json_text(k->kernel)) &&
-        put(row, "duration_s", jm__json_real(k->duration_s)) &&
-        put(row, "power_w", jm__json_real(k->power_w)) &&
-        put(row, "power_low_w", jm__json_real(k->power_low_w)) &&
-        put(row, "power_high_w", jm__json_real(k->power_high_w)) &&
-        put(row, "energy_j", jm__json_real(k->energy_j)) &&
-        put(row, "energy_low_j", jm__json_real(k->energy_low_j)) &&
-        put(row, "energy_high_j", jm__json_real(k->energy_high_j)) &&
-        put(row, "launches", json_integer(k->launches)) && put(row, "line", json_integer(k->line)) &&
-        put(row, "process_id", json_integer(k->process_id)) &&
-        put(row, "process", jm__json_text(k->process)) && put(row, "device", jm__json_text(k->device)) &&
-        put(row, "grid", jm__json_text(k->grid)) && put(row, "block", jm__json_text(k->block)) &&
-        put(row, "ncu_duration_s", jm__json_real(k->ncu_duration_s)) &&
-        put(row, "ncu_clock_mhz", jm__json_real(k->ncu_clock_mhz)) &&
-        put(row, "clock_mhz", jm__json_real(k->clock_mhz)) &&
-        put(row, "beyond_w", jm__json_real(k->beyond_w)) &&
-        put(row, "missing_w", jm__json_real(k->missing_w)) &&
-        put(row, "extrapolated", json_boolean(k->extrapolated)) &&
-        put(row, "reason", jm__json_text(k->reason));
-    if (ok) return row;
-    json_decref(row);
-    return NULL;
+    const jm_estimate_part *part = jm_estimate_part_at(estimate, i);
+    return json_pack("{s:o, s:o, s:o}", "name", jm__json_text(part->name), "energy_j",
+                     jm__json_real(part->energy_j), "share", jm__json_real(part->share));
 }
 
-static bool put_range(json_t *object, const char *name, const char *unit, const jm_estimated_range *range)
+static void put_range(json_t **object, const char *name, const char *unit, const jm_estimated_range *range)
 {
-    char key[64];
-    snprintf(key, sizeof key, "%s_%s", name, unit);
-    bool ok = put(object, key, jm__json_real(range->value));
-    snprintf(key, sizeof key, "%s_low_%s", name, unit);
-    ok = ok && put(object, key, jm__json_real(range->low));
-    snprintf(key, sizeof key, "%s_high_%s", name, unit);
-    return ok && put(object, key, jm__json_real(range->high));
-}
-
-static bool put_total(json_t *root, const jm_estimated_total *t)
-{
-    return put(root, "kernels", json_integer((json_int_t)t->kernels)) &&
-           put(root, "estimated", json_integer((json_int_t)t->estimated)) &&
-           put(root, "launches", json_integer(t->launches)) &&
-           put(root, "kernels_s", jm__json_real(t->kernels_s)) &&
-           put(root, "program_s", jm__json_real(t->program_s)) &&
-           put(root, "idle_s", jm__json_real(t->idle_s)) && put_range(root, "power_min", "w", &t->min_w) &&
-           put_range(root, "power_avg", "w", &t->average_w) &&
-           put_range(root, "power_peak", "w", &t->peak_w) &&
-           put_range(root, "kernels_energy", "j", &t->kernels_j) &&
-           put_range(root, "program_energy", "j", &t->program_j) &&
-           put_range(root, "idle_power", "w", &t->idle_w) &&
-           put(root, "power_limit_w", jm__json_real(t->limit_w)) &&
-           put(root, "limit_clock_mhz", jm__json_real(t->limit_mhz)) &&
-           put(root, "extrapolated", json_boolean(t->extrapolated));
-}
-
-static bool put_lists(json_t *root, const jm_estimate *e)
-{
-    json_t *rows = json_array(), *parts = json_array(), *notes = json_array();
-    bool ok = put(root, "rows", rows) && put(root, "parts", parts) && put(root, "notes", notes);
-    for (size_t i = 0; ok && i < e->kernels.count; i++)
-        ok = json_array_append_new(rows, kernel_json(&e->kernels.items[i])) == 0;
-    for (size_t i = 0; ok && i < e->part_count; i++) {
-        json_t *part = json_object();
-        ok = json_array_append_new(parts, part) == 0 && put(part, "name", jm__json_text(e->parts[i].name)) &&
-             put(part, "energy_j", jm__json_real(e->parts[i].energy_j)) &&
-             put(part, "share", jm__json_real(e->parts[i].share));
+    static const char *const ends[] = {"", "_low", "_high"};
+    const double values[] = {range->value, range->low, range->high};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s%s_%s", name, ends[i], unit);
+        jm__json_set(object, key, jm__json_real(values[i]));
     }
-    for (size_t i = 0; ok && i < e->notes.count; i++)
-        ok = json_array_append_new(notes, jm__json_text(e->notes.items[i])) == 0;
-    return ok;
 }
 
-jm_status jm_estimate_json(const jm_estimate *estimate, char **out, jm_error *err)
+jm_status jm_estimate_json(const jm_estimate *e, char **out, jm_error *err)
 {
-    json_t *root = json_object();
-    bool ok = put(root, "board", jm__json_text(estimate->board)) &&
-              put(root, "model", jm__json_text(estimate->model)) &&
-              put(root, "interval", jm__json_real(JM_ESTIMATE_COVERS)) && put_total(root, &estimate->total) &&
-              put_lists(root, estimate);
-    jm__strbuf text = {0};
-    *out = ok && jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
-    jm__strbuf_free(&text);
-    json_decref(root);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_json");
+    const jm_estimated_total *t = &e->total;
+    json_t *root =
+        json_pack("{s:o, s:o, s:f, s:I, s:I, s:I, s:o, s:o, s:o}", "board", jm__json_text(e->board), "model",
+                  jm__json_text(e->model), "interval", JM_ESTIMATE_COVERS, "kernels", (json_int_t)t->kernels,
+                  "estimated", (json_int_t)t->estimated, "launches", (json_int_t)t->launches, "kernels_s",
+                  jm__json_real(t->kernels_s), "program_s", jm__json_real(t->program_s), "idle_s",
+                  jm__json_real(t->idle_s));
+    put_range(&root, "power_min", "w", &t->min_w);
+    put_range(&root, "power_avg", "w", &t->average_w);
+    put_range(&root, "power_peak", "w", &t->peak_w);
+    put_range(&root, "kernels_energy", "j", &t->kernels_j);
+    put_range(&root, "program_energy", "j", &t->program_j);
+    put_range(&root, "idle_power", "w", &t->idle_w);
+    jm__json_set(&root, "power_limit_w", jm__json_real(t->limit_w));
+    jm__json_set(&root, "limit_clock_mhz", jm__json_real(t->limit_mhz));
+    jm__json_set(&root, "extrapolated", json_boolean(t->extrapolated));
+    jm__json_set(&root, "rows", jm__json_array(e->kernels.count, kernel_json, e));
+    jm__json_set(&root, "parts", jm__json_array(e->part_count, part_json, e));
+    jm__json_set(&root, "notes", jm__estimate_notes_json(&e->notes));
+    return jm__estimate_json_take(out, root, "jm_estimate_json", err);
 }
 
 static void add_text(jm__strbuf *out, const char *text)

@@ -59,21 +59,19 @@ static jm_status find_columns(jm__features *to, csv_columns *c, const jm__csv *c
         if (jm__equal_ignoring_case(name, "kernel") || jm__equal_ignoring_case(name, "id") ||
             jm__csv_unnamed(csv, i))
             continue;
-        if (jm__equal_ignoring_case(name, "family")) {
-            c->family = (long)i;
-        } else if (jm__equal_ignoring_case(name, "duration_s")) {
-            c->duration = (long)i;
-        } else if (jm__equal_ignoring_case(name, "power_w")) {
-            c->power = (long)i;
-        } else if (jm__equal_ignoring_case(name, "u_w")) {
-            c->u = (long)i;
-        } else {
-            c->features[i] = (long)to->columns;
-            to->names[to->columns++] = store_text(to, name);
-            if (to->names[to->columns - 1] == NULL) return jm__no_memory(err, "jm__features_read");
+        long *special = jm__equal_ignoring_case(name, "family")       ? &c->family
+                        : jm__equal_ignoring_case(name, "duration_s") ? &c->duration
+                        : jm__equal_ignoring_case(name, "power_w")    ? &c->power
+                        : jm__equal_ignoring_case(name, "u_w")        ? &c->u
+                                                                      : NULL;
+        if (special != NULL) {
+            *special = (long)i;
+            continue;
         }
+        c->features[i] = (long)to->columns;
+        to->names[to->columns] = store_text(to, name);
+        if (to->names[to->columns++] == NULL) return jm__no_memory(err, "jm__features_read");
     }
-    to->has_family = c->family != NONE;
     to->has_duration = c->duration != NONE;
     return to->columns > 0 ? JM_OK : jm__csv_bad(csv, kernel, err, "there is no column with a feature");
 }
@@ -202,14 +200,13 @@ static jm_status map_rows(const jm__features *features, jm__map *rows, const cha
     return JM_OK;
 }
 
-jm_status jm__powers_read(jm__features *features, const char *path, size_t *unknown, size_t *without,
-                          jm_error *err)
+jm_status jm__powers_read(jm__features *features, const char *path, size_t *unknown, jm_error *err)
 {
     jm__csv *csv;
     jm__map rows = JM_MAP_OF_TEXTS;
     size_t kernel, power;
     bool more = true;
-    *unknown = *without = 0;
+    *unknown = 0;
     JM_TRY(jm__csv_open(&csv, path, err));
     jm_status status = jm__csv_column(csv, "kernel", &kernel, err);
     if (status == JM_OK) status = jm__csv_column(csv, "power_w", &power, err);
@@ -221,8 +218,6 @@ jm_status jm__powers_read(jm__features *features, const char *path, size_t *unkn
     }
     jm__csv_close(csv);
     jm__map_free(&rows);
-    for (size_t i = 0; i < features->count; i++)
-        *without += isnan(features->rows[i].power_w) ? 1 : 0;
     return status;
 }
 
@@ -319,14 +314,14 @@ static jm_status estimate_rows(jm_estimate *estimate, const jm_estimate_options 
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: no kernel can be estimated; the first: %s",
                         options->csv, (long long)features->rows[0].line, estimate->kernels.items[0].reason);
     find_totals(estimate, model);
-    JM_TRY(jm__estimate_note(estimate, err, "model: %s, trained on %zu kernels of %.0f to %.0f W",
-                             options->model, model->kernels, model->low_w, model->high_w));
+    jm__estimate_note(&estimate->notes, "model: %s, trained on %zu kernels of %.0f to %.0f W", options->model,
+                      model->kernels, model->low_w, model->high_w);
     if (beyond > 0)
-        JM_TRY(jm__estimate_note(
-            estimate, err, "%zu kernels do more than any that the model was trained on; intervals are wider",
-            beyond));
+        jm__estimate_note(&estimate->notes,
+                          "%zu kernels do more than any that the model was trained on; intervals are wider",
+                          beyond);
     if (!features->has_duration)
-        JM_TRY(jm__estimate_note(estimate, err, "no energy: the file has no column duration_s"));
+        jm__estimate_note(&estimate->notes, "no energy: the file has no column duration_s");
     return JM_OK;
 }
 

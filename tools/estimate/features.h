@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 
 #include <joulemap/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,7 @@ typedef struct jm__features {
     jm__feature_row *rows;
     size_t count;
     double *values;
-    int has_family, has_duration;
+    bool has_duration;
     jm__text_store texts;
 } jm__features;
 
@@ -36,8 +37,7 @@ jm_status jm__features_read(jm__features *features, const char *path, jm_error *
 void jm__features_free(jm__features *features);
 
 /* Read kernel,power_w[,u_w] into the rows of these names. BAD_DATA: a kernel twice, or an invalid power.
- * *unknown: kernels without features; *without: rows that got no power. */
-jm_status jm__powers_read(jm__features *features, const char *path, size_t *unknown, size_t *without,
-                          jm_error *err);
+ * *unknown: kernels without features. */
+jm_status jm__powers_read(jm__features *features, const char *path, size_t *unknown, jm_error *err);
 
 #endif

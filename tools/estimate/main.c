@@ -47,24 +47,16 @@ static int train(const cli_args *args)
     return print_text(args, status, text, &err);
 }
 
-static size_t get_row_limit(const cli_args *args, int *code)
-{
-    long long limit = DEFAULT_ROWS;
-    if (!cli_get_number(args, "--limit", 1, 1000000000, &limit)) *code = jm_status_exit_code(JM_USAGE);
-    return cli_has(args, "--all") ? 0 : (size_t)limit;
-}
-
 static int estimate(const cli_args *args, const char *csv)
 {
     jm_error err = {0};
     jm_estimate *result;
     char *text = NULL;
-    int code = 0;
-    size_t limit = get_row_limit(args, &code);
+    long long limit = DEFAULT_ROWS;
     jm_estimate_options options = {.size = sizeof options, .csv = csv, .model = cli_get(args, "--model")};
     options.board = cli_get(args, "--board");
-    if (code != 0) return code;
-    if (!cli_get_real(args, "--clock", 0, 1e5, &options.clock_mhz) ||
+    if (!cli_get_number(args, "--limit", 1, 1000000000, &limit) ||
+        !cli_get_real(args, "--clock", 0, 1e5, &options.clock_mhz) ||
         !cli_get_real(args, "--program", 0, 1e9, &options.program_s))
         return jm_status_exit_code(JM_USAGE);
     const char *power_limit = cli_get(args, "--power-limit");
@@ -74,6 +66,7 @@ static int estimate(const cli_args *args, const char *csv)
         return jm_status_exit_code(JM_USAGE);
     if (jm_estimate_make(&result, &options, &err) != JM_OK) return cli_fail(args, &err);
     size_t width = isatty(STDOUT_FILENO) ? (size_t)cli_terminal_width(STDOUT_FILENO) : 0;
+    size_t rows = cli_has(args, "--all") ? 0 : (size_t)limit;
     const char *format = cli_get(args, "--format");
     bool as_csv = format != NULL && strcmp(format, "csv") == 0;
     bool features = format != NULL && strcmp(format, "features") == 0;
@@ -81,7 +74,7 @@ static int estimate(const cli_args *args, const char *csv)
     jm_status status = features ? jm_estimate_features_csv(result, &text, &err)
                        : as_csv ? jm_estimate_csv(result, &text, &err)
                        : json   ? jm_estimate_json(result, &text, &err)
-                                : jm_estimate_text(result, width, limit, &text, &err);
+                                : jm_estimate_text(result, width, rows, &text, &err);
     jm_estimate_free(result);
     return print_text(args, status, text, &err);
 }
@@ -92,13 +85,9 @@ enum { WORDS_MAX = 64 };
 static bool split_words(char *text, const char *words[WORDS_MAX + 1])
 {
     char *rest = NULL;
-    size_t count = 0;
-    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-        if (count == WORDS_MAX) return false;
-        words[count++] = word;
-    }
-    words[count] = NULL;
-    return true;
+    for (size_t count = 0; count <= WORDS_MAX; text = NULL)
+        if ((words[count++] = strtok_r(text, " ", &rest)) == NULL) return true;
+    return false;
 }
 
 static bool pass_signals_on(void *context, int64_t ncu_pid)
@@ -120,20 +109,20 @@ static int profile(const cli_args *args, const char *csv, int *program)
                                            .model = cli_get(args, "--model"),
                                            .arguments = words,
                                            .goes_on = pass_signals_on};
-    if (text == NULL || !split_words(text, words)) {
-        free(text);
-        return cli_error(args, JM_NO_MEMORY, "", "out of memory, or too many --ncu-options");
+    int code = 0;
+    if (text == NULL || !split_words(text, words))
+        code = cli_error(args, JM_NO_MEMORY, "", "out of memory, or too many --ncu-options");
+    else if (!cli_get_real(args, "--timeout", 0, 1e9, &options.timeout_s))
+        code = jm_status_exit_code(JM_USAGE);
+    if (code == 0) {
+        cli_child child = {0};
+        cli_child_prepare();
+        jm_status status = jm_estimate_profile(&options, program, &err);
+        cli_child_release(&child);
+        if (status != JM_OK) code = cli_fail(args, &err);
     }
-    if (!cli_get_real(args, "--timeout", 0, 1e9, &options.timeout_s)) {
-        free(text);
-        return jm_status_exit_code(JM_USAGE);
-    }
-    cli_child child = {0};
-    cli_child_prepare();
-    jm_status status = jm_estimate_profile(&options, program, &err);
-    cli_child_release(&child);
     free(text);
-    return status == JM_OK ? 0 : cli_fail(args, &err);
+    return code;
 }
 
 /* Run a program under ncu, then estimate its power. */

@@ -38,6 +38,7 @@ jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *request
     if (status == JM_OK)
         status = trained ? jm__estimate_of_features(estimate, &options, err)
                          : jm__estimate_of_ncu(estimate, &options, err);
+    if (status == JM_OK && estimate->notes.failed) status = jm__no_memory(err, "jm_estimate_make");
     if (status == JM_OK)
         *out = estimate;
     else

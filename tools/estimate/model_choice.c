@@ -16,6 +16,35 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ---- boards by name, and whether a model is for a chip */
+
+/* The board with this driver name; NULL: unknown. */
+static const jm__ncu_board *find_board_by_name(const jm__ncu_words *words, const char *name)
+{
+    jm__profile profile;
+    for (size_t i = 0; i < words->board_count; i++)
+        if (words->boards[i].match[0] != '\0' && fnmatch(words->boards[i].match, name, FNM_CASEFOLD) == 0)
+            return &words->boards[i];
+    if (jm__profile_match(&profile, name, NULL) != JM_OK) return NULL;
+    for (size_t i = 0; i < words->board_count; i++)
+        if (strcmp(words->boards[i].name, profile.name) == 0) return &words->boards[i];
+    return NULL;
+}
+
+static size_t count_known(const jm__board_model *model, const jm__ncu_words *words)
+{
+    size_t known = 0;
+    for (size_t f = 0; f < model->count; f++)
+        known += jm__is_details(model->features[f].metric) ||
+                 jm__ncu_word_of(words, model->features[f].metric) != NULL;
+    return known;
+}
+
+static bool covers_features(const jm__board_model *model, const jm__ncu_words *words)
+{
+    return 2 * count_known(model, words) > model->count && isfinite(model->clock_mhz);
+}
+
 /* ---- models kept by calibration */
 
 /* The kept model (model/store.h) for an ncu file.
@@ -32,27 +61,16 @@
  * 3. if several are left, none is taken, and the error names them;
  *
  * 4. if there is none: OK, without a model. */
-typedef struct jm__kept_model {
-    jm__board_model model; /* `count` 0: none fits */
-    char path[512];
-    const char *why;  /* why it was chosen */
-    char unread[256]; /* error of a kept model that cannot be read; "": none */
-} jm__kept_model;
 
-/* Whether a model may be used for this kind of board of the chip. */
-typedef bool (*jm__model_fits)(const jm__board_model *model, const jm__ncu_words *words,
-                               const jm__ncu_board *board);
-/* A model that fits. */
+/* A model for this kind of board of the chip. */
 typedef struct candidate {
     char uuid[JM_BOARD_TEXT], path[512];
     bool is_local; /* for a board of this machine that may be the file's */
 } candidate;
 
 typedef struct search {
-    jm__kept_model *out;
+    jm__model_choice *out;
     const jm__ncu_words *words;
-    const jm__ncu_board *board;
-    jm__model_fits fits;
     JM_VEC(candidate) found;
     size_t local_boards; /* boards of this machine, of the kind, at the file's address */
     size_t local_count;  /* of those, boards with a model */
@@ -65,17 +83,19 @@ static jm_status add_candidate(void *taker, const char *uuid, const char *path, 
     jm_error cause = {0};
     candidate one = {.is_local = false};
     jm_status status = jm__model_read(&model, path, &cause);
-    if (status == JM_NO_MEMORY) return jm__no_memory(err, "kept_model_find");
+    if (status == JM_NO_MEMORY) return jm__no_memory(err, "jm__model_choose");
     if (status != JM_OK) {
         snprintf(s->out->unread, sizeof s->out->unread, "%.255s", cause.text);
         return JM_OK;
     }
-    bool fits = model.count > 0 && s->fits(&model, s->words, s->board) && strlen(path) < sizeof one.path;
+    bool fits = model.count > 0 && covers_features(&model, s->words) &&
+                find_board_by_name(s->words, model.board) == s->out->file_board &&
+                strlen(path) < sizeof one.path;
     jm__model_free(&model);
     if (!fits) return JM_OK;
     snprintf(one.uuid, sizeof one.uuid, "%s", uuid);
     snprintf(one.path, sizeof one.path, "%s", path);
-    return jm__vec_push(&s->found, one) ? JM_OK : jm__no_memory(err, "kept_model_find");
+    return jm__vec_push(&s->found, one) ? JM_OK : jm__no_memory(err, "jm__model_choose");
 }
 
 /* Whether "00000000:06:00.0" is the file's PCI address; true if the file has none. */
@@ -98,14 +118,15 @@ static jm_status find_local_boards(search *s, const jm__ncu_sheet *sheet, jm_err
     jm__profile profile;
     jm_error none = {0};
     jm_status status = jm__devices_open(&devices, &options, &none);
-    if (status == JM_NO_MEMORY) return jm__no_memory(err, "kept_model_find");
+    if (status == JM_NO_MEMORY) return jm__no_memory(err, "jm__model_choose");
     if (status != JM_OK) return JM_OK;
     for (size_t b = 0; b < jm__devices_board_count(devices); b++) {
         const jm_board *board = jm__devices_board(devices, b);
         status = jm__profile_match(&profile, board->name, &none);
         if (status == JM_NO_MEMORY) break;
         if (status != JM_OK) continue;
-        if (strcmp(profile.name, s->board->profile) != 0 || !is_at(board->pci, s->words, sheet)) continue;
+        if (strcmp(profile.name, s->out->file_board->profile) != 0 || !is_at(board->pci, s->words, sheet))
+            continue;
         s->local_boards++;
         for (size_t i = 0; i < s->found.count; i++) {
             bool same = strcmp(s->found.items[i].uuid, board->uuid) == 0;
@@ -114,7 +135,7 @@ static jm_status find_local_boards(search *s, const jm__ncu_sheet *sheet, jm_err
         }
     }
     jm__devices_close(devices);
-    return status == JM_NO_MEMORY ? jm__no_memory(err, "kept_model_find") : JM_OK;
+    return status == JM_NO_MEMORY ? jm__no_memory(err, "jm__model_choose") : JM_OK;
 }
 
 static jm_status fail_several(const search *s, jm_error *err)
@@ -148,7 +169,7 @@ static jm_status choose_candidate(search *s, jm_error *err)
         if (s->local_count == 0 || s->found.items[i].is_local) chosen = &s->found.items[i];
     JM_TRY(jm__model_read(&s->out->model, chosen->path, err));
     if (!own) jm__model_mark_other_board(&s->out->model);
-    memcpy(s->out->path, chosen->path, sizeof s->out->path);
+    memcpy(s->out->name, chosen->path, sizeof s->out->name);
     s->out->why =
         own ? "calibrated on this machine's board, the only one that the file can be from"
             : "the only model kept for such boards; the file does not name its board: wider, as for "
@@ -156,13 +177,11 @@ static jm_status choose_candidate(search *s, jm_error *err)
     return JM_OK;
 }
 
-/* `sheet`: filled with a kernel of the file. This machine's boards are read only if a model of the kind is
- * kept. NOT_FOUND: rule 3. */
-static jm_status kept_model_find(jm__kept_model *out, const jm__ncu_words *words, const jm__ncu_board *board,
-                                 const jm__ncu_sheet *sheet, jm__model_fits fits, jm_error *err)
+/* This machine's boards are read only if a model of the kind is kept. NOT_FOUND: rule 3. */
+static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet,
+                           jm_error *err)
 {
-    search s = {.out = out, .words = words, .board = board, .fits = fits};
-    *out = (jm__kept_model){.why = ""};
+    search s = {.out = choice, .words = words};
     jm_status status = jm__model_each_own(add_candidate, &s, err);
     if (status == JM_OK && s.found.count > 0) status = find_local_boards(&s, sheet, err);
     if (status == JM_OK) status = choose_candidate(&s, err);
@@ -225,26 +244,7 @@ static void model_scale(jm__board_model *model, const jm__ncu_words *words, cons
     }
 }
 
-/* The common error of a scaled model beside its own errors, relative, standard. */
-static double model_scale_u(const jm__ncu_board *from, const jm__ncu_board *to)
-{
-    return hypot(same_size_u, size_u * log(to->multiprocessors / from->multiprocessors));
-}
-
 /* ---- the file's board, and a model for it */
-
-/* The board with this driver name; NULL: unknown. */
-static const jm__ncu_board *find_board_by_name(const jm__ncu_words *words, const char *name)
-{
-    jm__profile profile;
-    for (size_t i = 0; i < words->board_count; i++)
-        if (words->boards[i].match[0] != '\0' && fnmatch(words->boards[i].match, name, FNM_CASEFOLD) == 0)
-            return &words->boards[i];
-    if (jm__profile_match(&profile, name, NULL) != JM_OK) return NULL;
-    for (size_t i = 0; i < words->board_count; i++)
-        if (strcmp(words->boards[i].name, profile.name) == 0) return &words->boards[i];
-    return NULL;
-}
 
 bool jm__model_file_names_board(const jm__ncu_words *words, const jm__ncu_sheet *sheet)
 {
@@ -280,17 +280,6 @@ static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words
     if (!choice->board_stated) choice->file_board = jm__ncu_board_by_memory(words, choice->dram_hz);
 }
 
-static jm_status read_shipped(jm__board_model *model, const char *profile, jm_error *err)
-{
-    jm_board board = {0};
-    snprintf(board.profile, sizeof board.profile, "%s", profile);
-    JM_TRY(jm__model_shipped(model, &board, err));
-    if (model->count > 0) return JM_OK;
-    jm__model_free(model);
-    *model = (jm__board_model){0};
-    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no model is shipped for \"%.40s\"", profile);
-}
-
 static bool is_file(const char *requested)
 {
     return strchr(requested, '/') != NULL || strchr(requested, '.') != NULL || access(requested, F_OK) == 0;
@@ -298,30 +287,15 @@ static bool is_file(const char *requested)
 
 static jm_status read_requested(jm__board_model *model, const char *requested, bool file, jm_error *err)
 {
-    if (!file) {
-        jm_status status = read_shipped(model, requested, err);
-        return status == JM_NOT_FOUND
-                   ? jm__hint(err, status, "give a file, or the name of a shipped one: h100, h200")
-                   : status;
-    }
-    JM_TRY(jm__model_read(model, requested, err));
+    jm_board board = {0};
+    snprintf(board.profile, sizeof board.profile, "%s", requested);
+    JM_TRY(file ? jm__model_read(model, requested, err) : jm__model_shipped(model, &board, err));
     if (model->count > 0) return JM_OK;
     jm__model_free(model);
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has no weights of counters", requested);
-}
-
-static size_t count_known(const jm__board_model *model, const jm__ncu_words *words)
-{
-    size_t known = 0;
-    for (size_t f = 0; f < model->count; f++)
-        known += jm__is_details(model->features[f].metric) ||
-                 jm__ncu_word_of(words, model->features[f].metric) != NULL;
-    return known;
-}
-
-static bool covers_features(const jm__board_model *model, const jm__ncu_words *words)
-{
-    return 2 * count_known(model, words) > model->count && isfinite(model->clock_mhz);
+    *model = (jm__board_model){0};
+    if (file) return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has no weights of counters", requested);
+    jm__fail(err, JM_NOT_FOUND, 0, NULL, "no model is shipped for \"%.40s\"", requested);
+    return jm__hint(err, JM_NOT_FOUND, "give a file, or the name of a shipped one: h100, h200");
 }
 
 static jm_status check_features(const jm__board_model *model, const jm__ncu_words *words, const char *name,
@@ -331,23 +305,6 @@ static jm_status check_features(const jm__board_model *model, const jm__ncu_word
     return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
                     "%s is for another chip than the file (%s): ncu has %zu of its %zu counters", name,
                     words->title, count_known(model, words), model->count);
-}
-
-static bool fits(const jm__board_model *model, const jm__ncu_words *words, const jm__ncu_board *board)
-{
-    return covers_features(model, words) && find_board_by_name(words, model->board) == board;
-}
-
-static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet,
-                           jm_error *err)
-{
-    jm__kept_model kept;
-    JM_TRY(kept_model_find(&kept, words, choice->file_board, sheet, fits, err));
-    choice->model = kept.model;
-    choice->why = kept.why;
-    snprintf(choice->name, sizeof choice->name, "%s", kept.path);
-    memcpy(choice->unread, kept.unread, sizeof choice->unread);
-    return JM_OK;
 }
 
 /* The shipped model on the details page of a kind of board, at a clock that the board or ncu set; no
@@ -386,8 +343,10 @@ jm_status jm__model_choose(jm__model_choice *choice, jm__model_request request, 
     const jm__ncu_board *board = find_board_by_name(words, choice->model.board);
     choice->is_scaled = board != NULL && board != choice->board;
     if (status == JM_OK && choice->is_scaled) model_scale(&choice->model, words, board, choice->board);
-    if (choice->is_scaled || choice->model.shipped || choice->board != choice->file_board)
-        choice->scale_u = model_scale_u(board != NULL ? board : choice->board, choice->board);
+    if (choice->is_scaled || choice->model.shipped || choice->board != choice->file_board) {
+        double from = (board != NULL ? board : choice->board)->multiprocessors;
+        choice->scale_u = hypot(same_size_u, size_u * log(choice->board->multiprocessors / from));
+    }
     if (status != JM_OK) jm__model_free(&choice->model);
     return status;
 }

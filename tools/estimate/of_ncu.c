@@ -34,14 +34,10 @@ typedef struct ncu_estimate {
 
 /* ---- kernels as rows */
 
-static int capability(const jm__ncu_kernel *kernel)
-{
-    return 100 * kernel->cc_major + kernel->cc_minor;
-}
-
 static bool is_of_chip(const ncu_estimate *m, const jm__ncu_kernel *kernel)
 {
-    return kernel->cc_major == 0 || capability(kernel) == 100 * m->words.cc_major + m->words.cc_minor;
+    return kernel->cc_major == 0 ||
+           (kernel->cc_major == m->words.cc_major && kernel->cc_minor == m->words.cc_minor);
 }
 
 static void list_missing(ncu_estimate *m)
@@ -69,8 +65,8 @@ static void list_missing(ncu_estimate *m)
 static jm__sides fill_row(ncu_estimate *m, jm_estimated_kernel *row, const jm__kernel_power *power)
 {
     const jm__board_model *model = m->setup.model;
-    jm__sides of_w = jm__power_sides(model, &m->errors, power, m->features);
-    jm__sides of_j = jm__energy_sides(model, &m->errors, power, m->features);
+    jm__sides of_w, of_j;
+    jm__kernel_sides(&of_w, &of_j, model, &m->errors, power, m->features);
     double base_w = 0.5 * model->constant_w;
     row->power_w = power->power_w;
     row->power_low_w = fmax(power->power_w - hypot(of_w.down, power->data_w), base_w);
@@ -217,115 +213,99 @@ static void find_totals(ncu_estimate *m)
 
 /* ---- notes on the figures */
 
-static jm_status note_file(ncu_estimate *m, jm_error *err)
+static void note_file(ncu_estimate *m)
 {
+    jm__estimate_notes *notes = &m->to->notes;
     jm_estimate *to = m->to;
     const jm_estimated_total *total = &to->total;
     const char *why = m->choice.why, *separator = why[0] != '\0' ? ": " : "";
-    JM_TRY(jm__estimate_note(to, err, "model: %s, learnt on %s%s%s", to->model, to->board, separator, why));
+    jm__estimate_note(notes, "model: %s, learnt on %s%s%s", to->model, to->board, separator, why);
     const char *how = isnan(m->choice.dram_hz) ? "the usual one: the file has no memory clock either"
                                                : "the nearest by its memory's clock";
     if (!m->choice.board_stated && m->choice.file_name != NULL)
-        JM_TRY(jm__estimate_note(
-            to, err, "extrapolated: the file is from %.80s, for which there is no model: taken as %s, %s",
-            m->choice.file_name, m->choice.file_board->name, how));
+        jm__estimate_note(
+            notes, "extrapolated: the file is from %.80s, for which there is no model: taken as %s, %s",
+            m->choice.file_name, m->choice.file_board->name, how);
     else if (!m->choice.board_stated)
-        JM_TRY(jm__estimate_note(to, err,
-                                 "the file does not name its board (a raw page with "
-                                 "device__attribute_display_name does): taken as %s, %s",
-                                 m->choice.file_board->name, how));
+        jm__estimate_note(notes,
+                          "the file does not name its board (a raw page with "
+                          "device__attribute_display_name does): taken as %s, %s",
+                          m->choice.file_board->name, how);
     if (m->choice.unread[0] != '\0')
-        JM_TRY(jm__estimate_note(to, err, "a kept model cannot be read: %s", m->choice.unread));
+        jm__estimate_note(notes, "a kept model cannot be read: %s", m->choice.unread);
     if (m->choice.board != m->choice.file_board)
-        JM_TRY(jm__estimate_note(
-            to, err,
-            "extrapolated: the file is from %s, figures are for %s: times by multiprocessors, "
-            "clock and memory",
-            m->choice.file_board->name, m->choice.board->name));
+        jm__estimate_note(notes,
+                          "extrapolated: the file is from %s, figures are for %s: times by multiprocessors, "
+                          "clock and memory",
+                          m->choice.file_board->name, m->choice.board->name);
     if (m->choice.is_scaled)
-        JM_TRY(jm__estimate_note(to, err, "extrapolated: the model of %s was scaled to %s: %.0f %% wider",
-                                 to->board, m->choice.board->name, 100 * m->choice.scale_u));
+        jm__estimate_note(notes, "extrapolated: the model of %s was scaled to %s: %.0f %% wider", to->board,
+                          m->choice.board->name, 100 * m->choice.scale_u);
     if (m->refused > 0)
-        JM_TRY(jm__estimate_note(to, err,
-                                 "%zu of %zu kernels have no figure and are in no total (column reason)",
-                                 m->refused, total->kernels));
+        jm__estimate_note(notes, "%zu of %zu kernels have no figure and are in no total (column reason)",
+                          m->refused, total->kernels);
     if (m->other_chip > 0)
-        JM_TRY(jm__estimate_note(to, err, "%zu kernels ran on another chip than %s", m->other_chip,
-                                 m->words.title));
-    return JM_OK;
+        jm__estimate_note(notes, "%zu kernels ran on another chip than %s", m->other_chip, m->words.title);
 }
 
-static jm_status note_conditions(ncu_estimate *m, jm_error *err)
+static void note_conditions(ncu_estimate *m)
 {
-    jm_estimate *to = m->to;
-    const jm_estimated_total *total = &to->total;
+    jm__estimate_notes *notes = &m->to->notes;
+    const jm_estimated_total *total = &m->to->total;
     double model_mhz = m->setup.model->clock_mhz, mhz = m->setup.clock_mhz;
     if (m->no_clock > 0)
-        JM_TRY(
-            jm__estimate_note(to, err,
-                              "%zu kernels have no clock of ncu's (SM Frequency): their times are taken as "
-                              "they are, 15 %% wider",
-                              m->no_clock));
+        jm__estimate_note(notes,
+                          "%zu kernels have no clock of ncu's (SM Frequency): their times are taken as "
+                          "they are, 15 %% wider",
+                          m->no_clock);
     if (total->estimated > m->no_clock && m->setup.clocks_free && !m->setup.clock_is_fixed &&
         m->setup.board == m->setup.file_board)
-        JM_TRY(jm__estimate_note(to, err,
-                                 "ncu left the clock as the board sets it: kernels are taken at theirs"));
+        jm__estimate_note(notes, "ncu left the clock as the board sets it: kernels are taken at theirs");
     else if (total->estimated > m->no_clock)
-        JM_TRY(jm__estimate_note(
-            to, err,
+        jm__estimate_note(
+            notes,
             "ncu ran at %.0f MHz (it sets the base clock, but for --clock-control none); figures "
             "are for %.0f MHz: time that does not wait for the memory scales with the clock",
-            m->ncu_clock_mhz, mhz));
+            m->ncu_clock_mhz, mhz);
     if (fabs(mhz / model_mhz - 1) > 1 - tested_clock_ratio)
-        JM_TRY(jm__estimate_note(to, err, "extrapolated: to %.0f MHz, the model was learnt at %.0f", mhz,
-                                 model_mhz));
+        jm__estimate_note(notes, "extrapolated: to %.0f MHz, the model was learnt at %.0f", mhz, model_mhz);
     if (m->flushed_j > 0.01 * m->sums.energy_j)
-        JM_TRY(jm__estimate_note(
-            to, err,
+        jm__estimate_note(
+            notes,
             "ncu empties the caches before each kernel (but for --cache-control none): up to %.0f MB of "
             "its reads may come from the cache in the program; intervals allow for it",
-            m->setup.board->l2_bytes / 1e6));
+            m->setup.board->l2_bytes / 1e6);
     if (m->with_missing > 0)
-        JM_TRY(jm__estimate_note(to, err,
-                                 "%zu kernels lack counters that the model needs; intervals are wider: %s",
-                                 m->with_missing, m->missing));
+        jm__estimate_note(notes, "%zu kernels lack counters that the model needs; intervals are wider: %s",
+                          m->with_missing, m->missing);
     if (m->beyond > 0)
-        JM_TRY(jm__estimate_note(
-            to, err, "%zu kernels do more than any that the model was learnt from; intervals are wider",
-            m->beyond));
+        jm__estimate_note(notes,
+                          "%zu kernels do more than any that the model was learnt from; intervals are wider",
+                          m->beyond);
     if (isfinite(total->limit_mhz))
-        JM_TRY(jm__estimate_note(
-            to, err,
+        jm__estimate_note(
+            notes,
             "at the board's power limit, %.0f W: it lowers its clock to some %.0f MHz, for which the "
             "figures are (--power-limit none: kernels that run for some ms only)",
-            total->limit_w, total->limit_mhz));
+            total->limit_w, total->limit_mhz);
     else if (m->over_limit > 0)
-        JM_TRY(jm__estimate_note(
-            to, err,
+        jm__estimate_note(
+            notes,
             "%zu kernels draw more than the board's limit, %.0f W, the mean of all does not: an "
             "interval of theirs that lasts longer than some 0.1 s runs at a lower clock",
-            m->over_limit, total->limit_w));
+            m->over_limit, total->limit_w);
     if (m->options->program_s > 0 && m->sums.seconds > m->options->program_s)
-        JM_TRY(
-            jm__estimate_note(to, err,
-                              "the kernels take %.3g s, the program %.3g: they overlap there, or are slower "
-                              "under ncu; no gaps are counted",
-                              m->sums.seconds, m->options->program_s));
+        jm__estimate_note(notes,
+                          "the kernels take %.3g s, the program %.3g: they overlap there, or are slower "
+                          "under ncu; no gaps are counted",
+                          m->sums.seconds, m->options->program_s);
     if (!(m->options->program_s > 0))
-        JM_TRY(
-            jm__estimate_note(to, err,
-                              "gaps between kernels are not in the totals: ncu does not see them (--program "
-                              "SECONDS gives the program's time)"));
+        jm__estimate_note(notes,
+                          "gaps between kernels are not in the totals: ncu does not see them (--program "
+                          "SECONDS gives the program's time)");
     if (total->program_s > 0 && !(m->setup.model->idle[JM_IDLE_LONG].u_w > 0))
-        JM_TRY(jm__estimate_note(to, err, "the model has no idle power: its constant is used, %.0f W",
-                                 total->idle_w.value));
-    return JM_OK;
-}
-
-static jm_status add_notes(ncu_estimate *m, jm_error *err)
-{
-    JM_TRY(note_file(m, err));
-    return note_conditions(m, err);
+        jm__estimate_note(notes, "the model has no idle power: its constant is used, %.0f W",
+                          total->idle_w.value);
 }
 
 /* Outside that ratio, the relative error of the change in a clock's logarithm. A choice. */
@@ -419,8 +399,7 @@ static jm_status choose_model(ncu_estimate *m, jm_error *err)
     snprintf(m->to->board, sizeof m->to->board, "%.100s", model->board);
     snprintf(m->to->model, sizeof m->to->model, "%s", m->choice.name);
     m->features = calloc(model->count + 1, sizeof *m->features);
-    if (m->features == NULL) return jm__no_memory(err, "jm_estimate_make");
-    return jm__estimate_sums_init(&m->sums, model, &m->errors, err);
+    return m->features != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_make");
 }
 
 /* ---- all kernels, at the clock within the board's power limit */
@@ -478,7 +457,9 @@ static jm_status make_estimate(ncu_estimate *m, jm_error *err)
     }
     find_totals(m);
     JM_TRY(apply_limit(m, err));
-    return add_notes(m, err);
+    note_file(m);
+    note_conditions(m);
+    return JM_OK;
 }
 
 jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *options, jm_error *err)

@@ -49,15 +49,10 @@ double jm__time_at(double duration_s, double memory_s, double ratio, double memo
     return pow(rest / pow(ratio, overlap) + pow(m / memory_ratio, overlap), 1 / overlap);
 }
 
-/* Ratios of the board to estimate for to the file's. */
+/* Ratio of the board to estimate for to the file's. */
 static double memory_ratio(const jm__estimate_setup *setup)
 {
     return setup->board->dram_bytes_per_second / setup->file_board->dram_bytes_per_second;
-}
-
-static double size_ratio(const jm__estimate_setup *setup)
-{
-    return setup->board->multiprocessors / setup->file_board->multiprocessors;
 }
 
 void jm__data_shares(const jm__board_model *model, double *min, double *typical)
@@ -136,18 +131,13 @@ bool jm__details_suffice(const jm__ncu_words *words, const jm__ncu_board *board,
     return 2 * known < words->count;
 }
 
-static const jm__ncu_word *word_of(const jm__estimate_setup *setup, size_t feature)
-{
-    return setup->word_of[feature];
-}
-
 /* The memory's least time for the kernel's bytes, seconds. */
 static double memory_time(const jm__estimate_setup *setup, const jm__ncu_sheet *sheet, const amounts *a)
 {
     double percent_s = 0;
     bool known = false;
     for (size_t f = 0; f < setup->model->count; f++) {
-        const jm__ncu_word *word = word_of(setup, f);
+        const jm__ncu_word *word = setup->word_of[f];
         if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
         percent_s += a->total[f];
         known = true;
@@ -163,7 +153,7 @@ static double find_max_rate(const jm__estimate_setup *setup, const jm__ncu_sheet
                             size_t f, double duration_s, double ratio)
 {
     const jm__feature *feature = &setup->model->features[f];
-    const jm__ncu_word *word = word_of(setup, f);
+    const jm__ncu_word *word = setup->word_of[f];
     if (word == NULL || word->within == JM_PART_NONE) return feature->most;
     double percent = jm__ncu_sheet_place(sheet, &setup->words->within[word->within]);
     if (isnan(percent)) return feature->most;
@@ -179,7 +169,7 @@ static void find_feature(jm__kernel_power *out, double *features, const jm__esti
                          const jm__ncu_sheet *sheet, const amounts *a, size_t f, double ratio, double voltage)
 {
     const jm__feature *feature = &setup->model->features[f];
-    const jm__ncu_word *word = word_of(setup, f);
+    const jm__ncu_word *word = setup->word_of[f];
     double rate = a->total[f] / out->duration_s;
     if (word != NULL && word->of_dram) rate /= memory_ratio(setup); /* relative to this memory's peak */
     if (word != NULL && word->always && isnan(rate)) {
@@ -210,11 +200,6 @@ static void find_feature(jm__kernel_power *out, double *features, const jm__esti
  * shared memory), and constant data reduce all of it alike. */
 static const double product_share = 0.35;
 
-static bool is_tensor(const jm__feature *feature)
-{
-    return strstr(feature->metric, "pipe_tensor") != NULL;
-}
-
 /* Start and end of a launch in ncu's time: in a program the next launch overlaps them. As on an H200
  * (bench/results/estimate.txt: kernels of 14 us draw a quarter more back to back). */
 static const double ramp_s = 2.5e-6;
@@ -226,7 +211,7 @@ static void add_flush(jm__kernel_power *out, const jm__estimate_setup *setup, co
 {
     for (size_t f = 0; f < setup->model->count; f++) {
         const jm__feature *feature = &setup->model->features[f];
-        const jm__ncu_word *word = word_of(setup, f);
+        const jm__ncu_word *word = setup->word_of[f];
         if (word == NULL || !word->of_dram || isnan(a->total[f])) continue;
         double bytes = a->total[f] / 100 * setup->file_board->dram_bytes_per_second;
         out->dram_bytes += bytes;
@@ -244,7 +229,7 @@ static void add_power(jm__kernel_power *out, const double *features, const jm__e
     for (size_t f = 0; f < model->count; f++) {
         double part_w = model->features[f].weight_w * features[f];
         above_w += part_w;
-        if (is_tensor(&model->features[f])) tensor_w += part_w;
+        if (strstr(model->features[f].metric, "pipe_tensor") != NULL) tensor_w += part_w;
     }
     double tensor = above_w > 0 ? tensor_w / above_w : 0;
     double product = fmin(tensor / product_share, 1);
@@ -263,7 +248,7 @@ static const char *find_time(jm__kernel_power *out, const jm__estimate_setup *se
     if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is invalid";
     for (size_t f = 0; f < setup->model->count; f++) {
         const char *metric = setup->model->features[f].metric;
-        const jm__ncu_word *word = word_of(setup, f);
+        const jm__ncu_word *word = setup->word_of[f];
         if (jm__is_details(metric))
             a->total[f] = a->scale.duration_s * details_percent(metric, setup, sheet, a);
         else
@@ -292,8 +277,9 @@ static void find_at_clock(jm__kernel_power *out, double *features, const jm__est
     out->missing = 0;
     out->missing_w = out->missing_u_w = out->unbounded_w = out->beyond_w = out->flushed_u_w =
         out->dram_bytes = 0;
+    double size_ratio = setup->board->multiprocessors / setup->file_board->multiprocessors;
     out->duration_s =
-        jm__time_at(ncu_s, memory_time(setup, sheet, a), ratio * size_ratio(setup), memory_ratio(setup));
+        jm__time_at(ncu_s, memory_time(setup, sheet, a), ratio * size_ratio, memory_ratio(setup));
     out->u_duration =
         out->no_clock ? unknown_clock_u : scaling_u * fabs(out->duration_s - ncu_s) / out->duration_s;
     for (size_t f = 0; f < setup->model->count; f++)
@@ -488,29 +474,17 @@ jm__sides jm__estimate_sums_sides(const jm__estimate_sums *sums)
     return (jm__sides){fmin(sides.down, sums->rows_j.down), fmin(sides.up, sums->rows_j.up)};
 }
 
-static double model_part(const jm__board_model *model, const jm__errors *errors,
-                         const jm__kernel_power *power, const double *features)
+void jm__kernel_sides(jm__sides *of_w, jm__sides *of_j, const jm__board_model *model,
+                      const jm__errors *errors, const jm__kernel_power *power, const double *features)
 {
     double weights_w2 = jm__matrix_between(features, model->covariance, features, model->count + 1);
     double left_out = errors->kernel_z * hypot(errors->kernel_u, errors->family_u);
-    return jm__model_part(left_out, sqrt(fmax(weights_w2, 0)) / power->power_w);
-}
-
-jm__sides jm__power_sides(const jm__board_model *model, const jm__errors *errors,
-                          const jm__kernel_power *power, const double *features)
-{
+    double part = jm__model_part(left_out, sqrt(fmax(weights_w2, 0)) / power->power_w);
     double time_w = power->time_u * (power->power_w - model->constant_w);
-    return jm__sides_of(errors, power->power_w, model_part(model, errors, power, features),
-                        hypot(power->own_w, time_w));
-}
-
-/* A kernel's work is counted, so an error of its time only changes the energy of the constant. */
-jm__sides jm__energy_sides(const jm__board_model *model, const jm__errors *errors,
-                           const jm__kernel_power *power, const double *features)
-{
+    *of_w = jm__sides_of(errors, power->power_w, part, hypot(power->own_w, time_w));
+    /* A kernel's work is counted, so an error of its time only changes the energy of the constant. */
     double rest_w = hypot(power->own_w, power->time_u * model->constant_w);
-    return jm__sides_of(errors, power->power_w * power->duration_s,
-                        model_part(model, errors, power, features), rest_w * power->duration_s);
+    *of_j = jm__sides_of(errors, power->power_w * power->duration_s, part, rest_w * power->duration_s);
 }
 
 static const char *part_of(const char *metric)

@@ -140,11 +140,9 @@ jm_status jm__estimate_sums_add(jm__estimate_sums *sums, const jm__kernel_power 
 /* The range of the sum, J, without constant data. */
 jm__sides jm__estimate_sums_sides(const jm__estimate_sums *sums);
 
-/* The same for one kernel: its power, W, and a launch's energy, J. */
-jm__sides jm__power_sides(const jm__board_model *model, const jm__errors *errors,
-                          const jm__kernel_power *power, const double *features);
-jm__sides jm__energy_sides(const jm__board_model *model, const jm__errors *errors,
-                           const jm__kernel_power *power, const double *features);
+/* The same for one kernel: of its power, W, and of a launch's energy, J. */
+void jm__kernel_sides(jm__sides *of_w, jm__sides *of_j, const jm__board_model *model,
+                      const jm__errors *errors, const jm__kernel_power *power, const double *features);
 
 /* The energy by parts of the chip. */
 void jm__estimate_sums_parts(const jm__estimate_sums *sums, jm_estimate *estimate);

@@ -8,15 +8,12 @@
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "base/vec.h"
 #include "estimate/estimate.h"
 #include "estimate/features.h"
 #include "estimate/trained.h"
-#include "report/json.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,15 +31,6 @@ static const double train_exponents[JM_TRAIN_EXPONENTS] = {1, 0.7, 0.5, 0.35};
  * the data, too. */
 #define JM_TRAIN_RIDGES 4
 static const double train_ridges[JM_TRAIN_RIDGES] = {1e-4, 3e-4, 1e-3, 3e-3};
-
-typedef struct train_rows {
-    size_t count, columns;
-    const double *values;  /* [count * columns]: features relative to their references */
-    const double *u;       /* [count]: relative standard uncertainty of the power; 0: unknown */
-    const double *power_w; /* [count] */
-    const size_t *fold;    /* [count]: rows of one fold are left out together */
-    size_t folds;
-} train_rows;
 
 /* How to fit: exponent, ridge, and whether errors are relative, outliers weigh less and the ridge is used. */
 typedef struct train_settings {
@@ -63,7 +51,7 @@ struct jm_training {
     double *by_family;     /* [rows]: W, by a model trained without its family; NAN: only one family */
     jm__train_family *families;
     size_t family_count;
-    JM_VEC(char *) notes;
+    jm__estimate_notes notes;
     jm__trained model;
     char path[4096];
 };
@@ -75,152 +63,120 @@ enum { ROUNDS = 8, INNER_FOLDS_MAX = 40, INNER_FOLDS = 10 };
 /* Larger relative errors weigh less (Huber): the best published models err by some 10 %. */
 static const double huber_limit = 0.1;
 
-static double train_predict(const double *weights, const double *values, size_t columns, double exponent)
+/* The rows that are used, and buffers. */
+typedef struct trainer {
+    jm_training *to;
+    size_t count, columns;
+    double *values;                    /* [count * columns]: features relative to their references */
+    double *power_w;                   /* [count] */
+    double *u;                         /* [count]: relative standard uncertainty of the power; 0: unknown */
+    size_t *kernel_fold, *family_fold; /* [count] */
+    const size_t *fold;                /* one of them: rows of one fold are left out together */
+    size_t folds;
+    bool *use, *use_inner; /* [count]: the rows outside a fold; of those, the rows outside an inner fold */
+    double *weights;       /* [columns + 1]: of the last fit, then its constant */
+    double *row;           /* [columns + 1] */
+    bool *is_free;         /* [columns + 1] */
+    double *scratch;       /* [count] */
+    jm__qr qr;
+} trainer;
+
+static double shape(const trainer *r, size_t i, size_t column, double exponent)
 {
-    double power_w = weights[columns];
-    for (size_t c = 0; c < columns; c++)
-        power_w += weights[c] * jm__trained_shape(values[c], 1, exponent);
+    return jm__trained_shape(r->values[i * r->columns + column], 1, exponent);
+}
+
+/* A row's power by the last fit. */
+static double predict(const trainer *r, size_t i, double exponent)
+{
+    double power_w = r->weights[r->columns];
+    for (size_t c = 0; c < r->columns; c++)
+        power_w += r->weights[c] * shape(r, i, c, exponent);
     return power_w;
 }
 
-static void shape_row(double *row, const train_rows *rows, size_t i, double exponent, double factor)
+static void add_rows(trainer *r, const bool *use, const train_settings *settings, bool first)
 {
-    for (size_t c = 0; c < rows->columns; c++)
-        row[c] = factor * jm__trained_shape(rows->values[i * rows->columns + c], 1, exponent);
-    row[rows->columns] = factor;
-}
-
-static double mean_power(const train_rows *rows, const bool *use, size_t *count)
-{
-    double sum = 0;
-    *count = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        if (use != NULL && !use[i]) continue;
-        sum += rows->power_w[i];
-        (*count)++;
-    }
-    return *count > 0 ? sum / (double)*count : 0;
-}
-
-static void add_rows(jm__qr *qr, double *row, const double *weights, const train_rows *rows, const bool *use,
-                     const train_settings *settings, bool first)
-{
-    for (size_t i = 0; i < rows->count; i++) {
-        if (use != NULL && !use[i]) continue;
-        double factor = settings->plain ? 1 : 1 / rows->power_w[i] / hypot(1, rows->u[i] / huber_limit);
+    for (size_t i = 0; i < r->count; i++) {
+        if (!use[i]) continue;
+        double factor = settings->plain ? 1 : 1 / r->power_w[i] / hypot(1, r->u[i] / huber_limit);
         if (!first && !settings->plain) {
-            double predicted =
-                train_predict(weights, rows->values + i * rows->columns, rows->columns, settings->exponent);
-            double deviation = fabs(predicted / rows->power_w[i] - 1);
+            double deviation = fabs(predict(r, i, settings->exponent) / r->power_w[i] - 1);
             if (deviation > huber_limit) factor *= sqrt(huber_limit / deviation);
         }
-        shape_row(row, rows, i, settings->exponent, factor);
-        jm__qr_add(qr, row, factor * rows->power_w[i]);
+        for (size_t c = 0; c < r->columns; c++)
+            r->row[c] = factor * shape(r, i, c, settings->exponent);
+        r->row[r->columns] = factor;
+        jm__qr_add(&r->qr, r->row, factor * r->power_w[i]);
     }
 }
 
 /* The scale of the ridge: a feature's highest ratio to the power, over the used rows only. Over all rows, a
  * left-out family that alone uses a unit much would leave it a weight held down by the ridge. */
-static double ridge_scale(const train_rows *rows, const bool *use, size_t c, double exponent)
+static double ridge_scale(const trainer *r, const bool *use, size_t column, double exponent)
 {
     double max = 0;
-    for (size_t i = 0; i < rows->count; i++)
-        if (use == NULL || use[i])
-            max = fmax(max, jm__trained_shape(rows->values[i * rows->columns + c], 1, exponent) /
-                                rows->power_w[i]);
+    for (size_t i = 0; i < r->count; i++)
+        if (use[i]) max = fmax(max, shape(r, i, column, exponent) / r->power_w[i]);
     return max;
 }
 
 /* The ridge also provides full rank if a feature is 0 in all rows, or constant. */
-static void add_ridge(jm__qr *qr, double *row, const train_rows *rows, const bool *use,
-                      const train_settings *settings)
+static void add_ridge(trainer *r, const bool *use, const train_settings *settings, size_t used, double mean_w)
 {
     static const double full_rank = 1e-6;
-    size_t n;
-    double mean_w = mean_power(rows, use, &n), root = sqrt((double)n);
-    for (size_t c = 0; c <= rows->columns; c++) {
+    for (size_t c = 0; c <= r->columns; c++) {
         double strength = full_rank * (settings->plain ? 1 : 1 / mean_w);
-        if (!settings->plain && c < rows->columns)
-            strength = fmax(strength, sqrt(settings->ridge) * ridge_scale(rows, use, c, settings->exponent));
-        memset(row, 0, (rows->columns + 1) * sizeof *row);
-        row[c] = strength * root;
-        jm__qr_add(qr, row, 0);
+        if (!settings->plain && c < r->columns)
+            strength = fmax(strength, sqrt(settings->ridge) * ridge_scale(r, use, c, settings->exponent));
+        memset(r->row, 0, (r->columns + 1) * sizeof *r->row);
+        r->row[c] = strength * sqrt((double)used);
+        jm__qr_add(&r->qr, r->row, 0);
     }
 }
 
-/* weights[columns], then the constant; none below 0. Uses rows with use[i]; NULL: all. */
-static jm_status train_fit(double *weights, const train_rows *rows, const bool *use,
-                           const train_settings *settings, jm_error *err)
+/* Sets r->weights, none below 0, from the rows with use[i]. */
+static jm_status fit(trainer *r, const bool *use, const train_settings *settings, jm_error *err)
 {
-    size_t n, k = rows->columns + 1;
-    mean_power(rows, use, &n);
-    if (n < 2)
-        return jm__fail(err, JM_BAD_DATA, 0, NULL, "training needs at least two kernels, here are %zu", n);
-    double *row = calloc(k, sizeof *row);
-    bool *is_free = calloc(k, sizeof *is_free);
-    jm__qr qr = {0};
-    jm_status status =
-        row != NULL && is_free != NULL ? jm__qr_init(&qr, k, err) : jm__no_memory(err, "train_fit");
-    for (int round = 0; status == JM_OK && round < (settings->plain ? 1 : ROUNDS); round++) {
-        jm__qr_reset(&qr);
-        add_rows(&qr, row, weights, rows, use, settings, round == 0);
-        add_ridge(&qr, row, rows, use, settings);
-        jm__qr_finish(&qr);
-        status = jm__nnls_solve(&qr, NULL, weights, is_free, err);
+    size_t used = 0;
+    double sum_w = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        if (!use[i]) continue;
+        sum_w += r->power_w[i];
+        used++;
     }
-    jm__qr_free(&qr);
-    free(row);
-    free(is_free);
-    return status;
+    if (used < 2)
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "training needs at least two kernels, here are %zu", used);
+    memset(r->is_free, 0, (r->columns + 1) * sizeof *r->is_free);
+    for (int round = 0; round < (settings->plain ? 1 : ROUNDS); round++) {
+        jm__qr_reset(&r->qr);
+        add_rows(r, use, settings, round == 0);
+        add_ridge(r, use, settings, used, sum_w / (double)used);
+        jm__qr_finish(&r->qr);
+        JM_TRY(jm__nnls_solve(&r->qr, NULL, r->weights, r->is_free, err));
+    }
+    return JM_OK;
 }
 
-/* ---- folds */
-
-typedef struct folds {
-    bool *use;       /* [rows]: rows outside the fold */
-    double *weights; /* [columns + 1] */
-} folds;
-
-static jm_status folds_init(folds *f, const train_rows *rows, jm_error *err)
+/* The mean error of the used rows, each by a model trained without its inner fold: its fold, or one of
+ * INNER_FOLDS if there are many. */
+static jm_status inner_error(double *error, trainer *r, const train_settings *settings, jm_error *err)
 {
-    f->use = calloc(rows->count + 1, sizeof *f->use);
-    f->weights = calloc(rows->columns + 1, sizeof *f->weights);
-    return f->use != NULL && f->weights != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_train");
-}
-
-static void folds_free(folds *f)
-{
-    free(f->use);
-    free(f->weights);
-}
-
-/* The inner fold of a row: its fold, or one of INNER_FOLDS if there are many. */
-static size_t inner_fold(const train_rows *rows, size_t i, bool few)
-{
-    return few ? rows->fold[i] : rows->fold[i] % INNER_FOLDS;
-}
-
-static jm_status inner_error(double *error, const train_rows *rows, const bool *use,
-                             const train_settings *settings, folds *f, jm_error *err)
-{
-    bool few = rows->folds <= INNER_FOLDS_MAX;
-    size_t count = few ? rows->folds : INNER_FOLDS, tested = 0;
+    size_t folds = r->folds <= INNER_FOLDS_MAX ? r->folds : INNER_FOLDS, tested = 0;
     *error = 0;
-    for (size_t fold = 0; fold < count; fold++) {
+    for (size_t fold = 0; fold < folds; fold++) {
         size_t out = 0, in = 0;
-        for (size_t i = 0; i < rows->count; i++) {
-            bool is_out = inner_fold(rows, i, few) == fold;
-            f->use[i] = (use == NULL || use[i]) && !is_out;
-            out += (use == NULL || use[i]) && is_out;
-            in += f->use[i];
+        for (size_t i = 0; i < r->count; i++) {
+            bool is_out = r->fold[i] % folds == fold;
+            r->use_inner[i] = r->use[i] && !is_out;
+            out += r->use[i] && is_out;
+            in += r->use_inner[i];
         }
         if (out == 0 || in < 2) continue;
-        JM_TRY(train_fit(f->weights, rows, f->use, settings, err));
-        for (size_t i = 0; i < rows->count; i++) {
-            if ((use != NULL && !use[i]) || inner_fold(rows, i, few) != fold) continue;
-            double predicted = train_predict(f->weights, rows->values + i * rows->columns, rows->columns,
-                                             settings->exponent);
-            *error += fabs(predicted / rows->power_w[i] - 1);
+        JM_TRY(fit(r, r->use_inner, settings, err));
+        for (size_t i = 0; i < r->count; i++) {
+            if (!r->use[i] || r->use_inner[i]) continue;
+            *error += fabs(predict(r, i, settings->exponent) / r->power_w[i] - 1);
             tested++;
         }
     }
@@ -229,52 +185,36 @@ static jm_status inner_error(double *error, const train_rows *rows, const bool *
 }
 
 /* Choose the exponent and ridge with the least cross-validated error over the used rows. */
-static jm_status choose_settings(train_settings *settings, const train_rows *rows, const bool *use,
-                                 jm_error *err)
+static jm_status choose_settings(train_settings *settings, trainer *r, jm_error *err)
 {
-    folds f = {0};
     double least_error = INFINITY;
     *settings = (train_settings){.exponent = 1, .ridge = train_ridges[0]};
-    jm_status status = folds_init(&f, rows, err);
-    for (int i = 0; status == JM_OK && i < JM_TRAIN_EXPONENTS * JM_TRAIN_RIDGES; i++) {
+    for (int i = 0; i < JM_TRAIN_EXPONENTS * JM_TRAIN_RIDGES; i++) {
         const train_settings one = {.exponent = train_exponents[i / JM_TRAIN_RIDGES],
                                     .ridge = train_ridges[i % JM_TRAIN_RIDGES]};
         double error;
-        status = inner_error(&error, rows, use, &one, &f, err);
-        if (status != JM_OK || !(error < least_error)) continue;
+        JM_TRY(inner_error(&error, r, &one, err));
+        if (!(error < least_error)) continue;
         least_error = error;
         *settings = one;
     }
-    folds_free(&f);
-    return status;
-}
-
-static jm_status cross_fold(double *predicted, const train_rows *rows, const train_settings *fixed,
-                            size_t fold, folds *f, jm_error *err)
-{
-    train_settings settings = fixed != NULL ? *fixed : (train_settings){0};
-    for (size_t i = 0; i < rows->count; i++)
-        f->use[i] = rows->fold[i] != fold;
-    if (fixed == NULL) JM_TRY(choose_settings(&settings, rows, f->use, err));
-    JM_TRY(train_fit(f->weights, rows, f->use, &settings, err));
-    for (size_t i = 0; i < rows->count; i++)
-        if (rows->fold[i] == fold)
-            predicted[i] =
-                train_predict(f->weights, rows->values + i * rows->columns, rows->columns, settings.exponent);
     return JM_OK;
 }
 
-/* predicted[count]: each row by a model trained without its fold. `settings` NULL: they are chosen anew for
- * each fold, from the other rows. */
-static jm_status train_cross(double *predicted, const train_rows *rows, const train_settings *settings,
-                             jm_error *err)
+/* predicted[count]: each row by a model trained without its fold. `fixed` NULL: the settings are chosen anew
+ * for each fold, from the other rows. */
+static jm_status cross_validate(double *predicted, trainer *r, const train_settings *fixed, jm_error *err)
 {
-    folds f = {0};
-    jm_status status = folds_init(&f, rows, err);
-    for (size_t fold = 0; status == JM_OK && fold < rows->folds; fold++)
-        status = cross_fold(predicted, rows, settings, fold, &f, err);
-    folds_free(&f);
-    return status;
+    for (size_t fold = 0; fold < r->folds; fold++) {
+        train_settings settings = fixed != NULL ? *fixed : (train_settings){0};
+        for (size_t i = 0; i < r->count; i++)
+            r->use[i] = r->fold[i] != fold;
+        if (fixed == NULL) JM_TRY(choose_settings(&settings, r, err));
+        JM_TRY(fit(r, r->use, &settings, err));
+        for (size_t i = 0; i < r->count; i++)
+            if (r->fold[i] == fold) predicted[i] = predict(r, i, settings.exponent);
+    }
+    return JM_OK;
 }
 
 /* ---- the training: model, errors, and collinear features */
@@ -284,32 +224,10 @@ enum { KERNELS_MIN = 4, FOLDS_MAX = 200 };
 /* Lower bound of a model's error, as few kernels can show too small a one; relative. */
 static const double u_min = 0.01;
 
-typedef struct trainer {
-    jm_training *to;
-    double *values; /* [rows * columns]: relative to their references */
-    double *powers, *u;
-    size_t *kernel_fold, *family_fold;
-    double *weights, *scratch; /* [columns + 1], [rows] */
-} trainer;
-
-__attribute__((format(printf, 3, 4))) static jm_status note(jm_training *training, jm_error *err,
-                                                            const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    jm__vprint(text, sizeof text, format, args);
-    va_end(args);
-    char *copy = strdup(text);
-    if (copy != NULL && jm__vec_push(&training->notes, copy)) return JM_OK;
-    free(copy);
-    return jm__no_memory(err, "jm_estimate_train");
-}
-
 /* ---- rows */
 
 /* Drop rows without a power, or with a missing feature. */
-static jm_status drop_incomplete_rows(jm_training *t, jm_error *err)
+static void drop_incomplete_rows(jm_training *t)
 {
     jm__features *f = &t->features;
     size_t kept = 0, without_power = 0, without_feature = 0;
@@ -317,26 +235,28 @@ static jm_status drop_incomplete_rows(jm_training *t, jm_error *err)
         bool missing = false;
         for (size_t c = 0; c < f->columns; c++)
             missing |= isnan(f->rows[i].values[c]);
-        without_power += isnan(f->rows[i].power_w) ? 1 : 0;
-        without_feature += missing && !isnan(f->rows[i].power_w) ? 1 : 0;
-        if (missing || isnan(f->rows[i].power_w)) continue;
-        f->rows[kept++] = f->rows[i];
+        if (isnan(f->rows[i].power_w))
+            without_power++;
+        else if (missing)
+            without_feature++;
+        else
+            f->rows[kept++] = f->rows[i];
     }
     f->count = kept;
-    if (without_power > 0) JM_TRY(note(t, err, "%zu kernels have no power and are not used", without_power));
+    if (without_power > 0)
+        jm__estimate_note(&t->notes, "%zu kernels have no power and are not used", without_power);
     if (without_feature > 0)
-        JM_TRY(note(t, err, "%zu kernels lack a feature and are not used", without_feature));
-    return JM_OK;
+        jm__estimate_note(&t->notes, "%zu kernels lack a feature and are not used", without_feature);
 }
 
 static jm_status read_data(jm_training *t, const jm_train_options *options, jm_error *err)
 {
-    size_t unknown = 0, without = 0;
+    size_t unknown = 0;
     JM_TRY(jm__features_read(&t->features, options->features, err));
-    if (options->power != NULL)
-        JM_TRY(jm__powers_read(&t->features, options->power, &unknown, &without, err));
-    if (unknown > 0) JM_TRY(note(t, err, "%zu kernels of %s have no features", unknown, options->power));
-    JM_TRY(drop_incomplete_rows(t, err));
+    if (options->power != NULL) JM_TRY(jm__powers_read(&t->features, options->power, &unknown, err));
+    if (unknown > 0)
+        jm__estimate_note(&t->notes, "%zu kernels of %s have no features", unknown, options->power);
+    drop_incomplete_rows(t);
     if (t->features.count >= KERNELS_MIN) return JM_OK;
     jm_status status = jm__fail(err, JM_BAD_DATA, 0, NULL,
                                 "%s has %zu kernels with a power and all features; at least %d are needed",
@@ -367,26 +287,37 @@ static jm_status find_families(jm_training *t, size_t *fold, jm_error *err)
     return JM_OK;
 }
 
-static jm_status prepare(trainer *r, jm_error *err)
+static jm_status allocate(trainer *r, jm_error *err)
 {
     jm_training *t = r->to;
-    jm__features *f = &t->features;
-    r->values = calloc(f->count * f->columns + 1, sizeof *r->values);
-    r->powers = calloc(f->count, sizeof *r->powers);
-    r->u = calloc(f->count, sizeof *r->u);
-    r->kernel_fold = calloc(f->count, sizeof *r->kernel_fold);
-    r->family_fold = calloc(f->count, sizeof *r->family_fold);
-    r->weights = calloc(f->columns + 1, sizeof *r->weights);
-    r->scratch = calloc(f->count, sizeof *r->scratch);
-    t->by_kernel = calloc(f->count, sizeof *t->by_kernel);
-    t->by_family = calloc(f->count, sizeof *t->by_family);
-    bool ok = r->values != NULL && r->powers != NULL && r->u != NULL && r->kernel_fold != NULL &&
-              r->family_fold != NULL && r->weights != NULL && r->scratch != NULL && t->by_kernel != NULL &&
+    size_t n = r->count = t->features.count, k = r->columns = t->features.columns;
+    r->values = calloc(n * k + 1, sizeof *r->values);
+    r->power_w = calloc(n, sizeof *r->power_w);
+    r->u = calloc(n, sizeof *r->u);
+    r->kernel_fold = calloc(n, sizeof *r->kernel_fold);
+    r->family_fold = calloc(n, sizeof *r->family_fold);
+    r->use = calloc(n, sizeof *r->use);
+    r->use_inner = calloc(n, sizeof *r->use_inner);
+    r->weights = calloc(k + 1, sizeof *r->weights);
+    r->row = calloc(k + 1, sizeof *r->row);
+    r->is_free = calloc(k + 1, sizeof *r->is_free);
+    r->scratch = calloc(n, sizeof *r->scratch);
+    t->by_kernel = calloc(n, sizeof *t->by_kernel);
+    t->by_family = calloc(n, sizeof *t->by_family);
+    bool ok = r->values != NULL && r->power_w != NULL && r->u != NULL && r->kernel_fold != NULL &&
+              r->family_fold != NULL && r->use != NULL && r->use_inner != NULL && r->weights != NULL &&
+              r->row != NULL && r->is_free != NULL && r->scratch != NULL && t->by_kernel != NULL &&
               t->by_family != NULL;
-    if (!ok) return jm__no_memory(err, "jm_estimate_train");
-    JM_TRY(jm__trained_init(&t->model, f->columns, err));
+    return ok ? jm__qr_init(&r->qr, k + 1, err) : jm__no_memory(err, "jm_estimate_train");
+}
+
+static jm_status prepare(trainer *r, jm_error *err)
+{
+    const jm__features *f = &r->to->features;
+    JM_TRY(allocate(r, err));
+    JM_TRY(jm__trained_init(&r->to->model, f->columns, err));
     for (size_t c = 0; c < f->columns; c++) {
-        jm__trained_feature *feature = &t->model.features[c];
+        jm__trained_feature *feature = &r->to->model.features[c];
         feature->name = strdup(f->names[c]);
         if (feature->name == NULL) return jm__no_memory(err, "jm_estimate_train");
         feature->least = feature->most = f->rows[0].values[c];
@@ -399,50 +330,44 @@ static jm_status prepare(trainer *r, jm_error *err)
             r->values[i * f->columns + c] = f->rows[i].values[c] / feature->reference;
     }
     for (size_t i = 0; i < f->count; i++) {
-        r->powers[i] = f->rows[i].power_w;
+        r->power_w[i] = f->rows[i].power_w;
         r->u[i] = fabs(f->rows[i].u_w) / f->rows[i].power_w;
         r->kernel_fold[i] = i % FOLDS_MAX;
     }
-    return find_families(t, r->family_fold, err);
+    return find_families(r->to, r->family_fold, err);
 }
 
-static train_rows rows_of(const trainer *r, bool by_family)
+/* What is left out together from now on: kernels of a family, or single kernels (some, if there are many). */
+static void set_folds(trainer *r, bool families)
 {
-    const jm__features *f = &r->to->features;
-    size_t kernels = f->count < FOLDS_MAX ? f->count : FOLDS_MAX;
-    return (train_rows){.count = f->count,
-                        .columns = f->columns,
-                        .values = r->values,
-                        .power_w = r->powers,
-                        .u = r->u,
-                        .fold = by_family ? r->family_fold : r->kernel_fold,
-                        .folds = by_family ? r->to->family_count : kernels};
+    r->fold = families ? r->family_fold : r->kernel_fold;
+    r->folds = families ? r->to->family_count : r->count < FOLDS_MAX ? r->count : FOLDS_MAX;
 }
 
 /* ---- errors */
 
 static double relative_error(const trainer *r, const double *predicted, size_t i)
 {
-    return fabs(predicted[i] / r->powers[i] - 1);
+    return fabs(predicted[i] / r->power_w[i] - 1);
 }
 
 static double mean_error(const trainer *r, const double *predicted)
 {
     double sum = 0;
-    for (size_t i = 0; i < r->to->features.count; i++)
+    for (size_t i = 0; i < r->count; i++)
         sum += relative_error(r, predicted, i);
-    return sum / (double)r->to->features.count;
+    return sum / (double)r->count;
 }
 
 /* The error of predicting the mean of all other kernels. */
 static double constant_error(const trainer *r)
 {
     double sum = 0, error = 0;
-    size_t n = r->to->features.count;
+    size_t n = r->count;
     for (size_t i = 0; i < n; i++)
-        sum += r->powers[i];
+        sum += r->power_w[i];
     for (size_t i = 0; i < n; i++)
-        error += fabs((sum - r->powers[i]) / (double)(n - 1) / r->powers[i] - 1);
+        error += fabs((sum - r->power_w[i]) / (double)(n - 1) / r->power_w[i] - 1);
     return error / (double)n;
 }
 
@@ -458,15 +383,15 @@ static double conformal_u(double *errors, size_t count)
 /* The part of kernels within the interval from the errors of all others. */
 static double coverage(trainer *r)
 {
-    size_t n = r->to->features.count, inside = 0;
+    size_t n = r->count, inside = 0;
     for (size_t i = 0; i < n; i++) {
         size_t used = 0;
         for (size_t j = 0; j < n; j++)
             if (j != i)
                 r->scratch[used++] =
-                    relative_error(r, r->to->by_kernel, j) * r->powers[j] / r->to->by_kernel[j];
+                    relative_error(r, r->to->by_kernel, j) * r->power_w[j] / r->to->by_kernel[j];
         double u = conformal_u(r->scratch, used);
-        inside += fabs(r->powers[i] - r->to->by_kernel[i]) <= JM_ESTIMATE_Z * u * r->to->by_kernel[i];
+        inside += fabs(r->power_w[i] - r->to->by_kernel[i]) <= JM_ESTIMATE_Z * u * r->to->by_kernel[i];
     }
     return (double)inside / (double)n;
 }
@@ -474,16 +399,16 @@ static double coverage(trainer *r)
 /* Relative to the prediction, as the interval is around that. */
 static double error_u(trainer *r, const double *predicted)
 {
-    size_t n = r->to->features.count;
+    size_t n = r->count;
     for (size_t i = 0; i < n; i++)
-        r->scratch[i] = fabs(r->powers[i] / predicted[i] - 1);
+        r->scratch[i] = fabs(r->power_w[i] / predicted[i] - 1);
     return fmax(conformal_u(r->scratch, n), u_min);
 }
 
 static void evaluate_kernels(trainer *r)
 {
     jm_trained *result = &r->to->result;
-    size_t n = r->to->features.count;
+    size_t n = r->count;
     result->error_by_kernel = mean_error(r, r->to->by_kernel);
     for (size_t i = 0; i < n; i++)
         r->scratch[i] = relative_error(r, r->to->by_kernel, i);
@@ -511,19 +436,20 @@ static void evaluate_families(trainer *r)
 static jm_status evaluate(trainer *r, jm_error *err)
 {
     jm_training *t = r->to;
-    train_rows rows = rows_of(r, false), families = rows_of(r, true);
     const train_settings plain = {.exponent = 1, .plain = true};
-    JM_TRY(train_cross(r->scratch, &rows, &plain, err));
+    set_folds(r, false);
+    JM_TRY(cross_validate(r->scratch, r, &plain, err));
     t->result.plain_error = mean_error(r, r->scratch);
     t->result.constant_error = constant_error(r);
-    JM_TRY(train_cross(t->by_kernel, &rows, NULL, err));
+    JM_TRY(cross_validate(t->by_kernel, r, NULL, err));
     evaluate_kernels(r);
     t->result.error_by_family = NAN;
-    for (size_t i = 0; i < t->features.count; i++)
+    for (size_t i = 0; i < r->count; i++)
         t->by_family[i] = NAN;
     t->families[0].error = NAN;
     if (t->family_count < 3) return JM_OK;
-    JM_TRY(train_cross(t->by_family, &families, NULL, err));
+    set_folds(r, true);
+    JM_TRY(cross_validate(t->by_family, r, NULL, err));
     evaluate_families(r);
     return JM_OK;
 }
@@ -535,9 +461,10 @@ static jm_status evaluate(trainer *r, jm_error *err)
 static const double pair_min = 0.95, others_min = 0.9;
 
 typedef struct columns {
-    double *values; /* [rows * columns]: standardised; 0 for constant columns */
-    bool *changes;
+    double *values; /* [rows * count]: standardised; 0 for constant columns */
+    bool *changes, *paired;
     size_t rows, count;
+    jm__qr qr; /* of `count` columns */
 } columns;
 
 static void standardise(columns *c, const double *values)
@@ -563,209 +490,144 @@ static double correlation(const columns *c, size_t a, size_t b)
     return sum;
 }
 
-/* The part of a column's variance that all others explain. */
-static jm_status explained_by_others(const columns *c, size_t which, double *share, jm_error *err)
+/* The part of a column's variance that all others explain. `row`, `x`: buffers of [count]. */
+static double explained_by_others(columns *c, size_t which, double *row, double *x)
 {
-    jm__qr qr;
-    double *row = calloc(c->count + 1, sizeof *row), *x = calloc(c->count + 1, sizeof *x);
-    jm_status status =
-        row != NULL && x != NULL ? jm__qr_init(&qr, c->count, err) : jm__no_memory(err, "jm_estimate_train");
-    if (status == JM_OK) {
-        for (size_t i = 0; i < c->rows; i++) {
-            memcpy(row, c->values + i * c->count, c->count * sizeof *row);
-            row[which] = 0;
-            jm__qr_add(&qr, row, c->values[i * c->count + which]);
-        }
-        for (size_t k = 0; k < c->count; k++) { /* full rank */
-            memset(row, 0, c->count * sizeof *row);
-            row[k] = 1e-4;
-            jm__qr_add(&qr, row, 0);
-        }
-        jm__qr_finish(&qr);
-        jm__qr_solve(&qr, x);
-        double left = 0;
-        for (size_t i = 0; i < c->rows; i++) {
-            double rest = c->values[i * c->count + which];
-            for (size_t k = 0; k < c->count; k++)
-                if (k != which) rest -= x[k] * c->values[i * c->count + k];
-            left += rest * rest;
-        }
-        *share = 1 - left;
-        jm__qr_free(&qr);
+    jm__qr_reset(&c->qr);
+    for (size_t i = 0; i < c->rows; i++) {
+        memcpy(row, c->values + i * c->count, c->count * sizeof *row);
+        row[which] = 0;
+        jm__qr_add(&c->qr, row, c->values[i * c->count + which]);
     }
-    free(row);
-    free(x);
-    return status;
+    for (size_t k = 0; k < c->count; k++) { /* full rank */
+        memset(row, 0, c->count * sizeof *row);
+        row[k] = 1e-4;
+        jm__qr_add(&c->qr, row, 0);
+    }
+    jm__qr_finish(&c->qr);
+    jm__qr_solve(&c->qr, x);
+    double left = 0;
+    for (size_t i = 0; i < c->rows; i++) {
+        double rest = c->values[i * c->count + which];
+        for (size_t k = 0; k < c->count; k++)
+            if (k != which) rest -= x[k] * c->values[i * c->count + k];
+        left += rest * rest;
+    }
+    return 1 - left;
 }
 
-static jm_status note_pairs(jm_training *t, const columns *c, bool *paired, jm_error *err)
+static void note_pairs(jm_training *t, columns *c)
 {
-    const char **names = t->features.names;
     for (size_t a = 0; a < c->count; a++)
         for (size_t b = a + 1; b < c->count; b++) {
             double r = correlation(c, a, b);
             if (!c->changes[a] || !c->changes[b] || fabs(r) < pair_min) continue;
-            paired[a] = paired[b] = true;
-            JM_TRY(note(t, err,
-                        "%.120s and %.120s go together (correlation %.3f): the data cannot separate their "
-                        "power",
-                        names[a], names[b], r));
+            c->paired[a] = c->paired[b] = true;
+            jm__estimate_note(
+                &t->notes,
+                "%.120s and %.120s go together (correlation %.3f): the data cannot separate their power",
+                t->features.names[a], t->features.names[b], r);
         }
-    return JM_OK;
 }
 
-static jm_status note_features(jm_training *t, const columns *c, const double *weights, bool *paired,
-                               jm_error *err)
+static void note_features(trainer *r, columns *c)
 {
-    if (c->rows <= c->count + 1)
-        JM_TRY(note(t, err, "%zu kernels for %zu features: too few to separate them", c->rows, c->count));
-    JM_TRY(note_pairs(t, c, paired, err));
+    jm__estimate_notes *notes = &r->to->notes;
+    bool enough = c->rows > c->count + 1;
+    if (!enough)
+        jm__estimate_note(notes, "%zu kernels for %zu features: too few to separate them", c->rows, c->count);
+    note_pairs(r->to, c);
     for (size_t k = 0; k < c->count; k++) {
-        double share = 0;
+        const jm__trained_feature *feature = &r->to->model.features[k];
         if (!c->changes[k]) {
-            JM_TRY(
-                note(t, err, "%.120s is the same for all kernels: it gets no weight", t->features.names[k]));
+            jm__estimate_note(notes, "%.120s is the same for all kernels: it gets no weight", feature->name);
             continue;
         }
-        if (!paired[k] && c->rows > c->count + 1) JM_TRY(explained_by_others(c, k, &share, err));
+        double share = c->paired[k] || !enough ? 0 : explained_by_others(c, k, r->row, r->weights);
         if (share > others_min)
-            JM_TRY(note(t, err, "%.120s follows from the other features (R2 %.3f): its weight may be theirs",
-                        t->features.names[k], share));
-        if (weights[k] <= 0)
-            JM_TRY(note(t, err, "%.120s got no weight: the others predict as well without it",
-                        t->features.names[k]));
+            jm__estimate_note(notes,
+                              "%.120s follows from the other features (R2 %.3f): its weight may be theirs",
+                              feature->name, share);
+        if (feature->weight_w <= 0)
+            jm__estimate_note(notes, "%.120s got no weight: the others predict as well without it",
+                              feature->name);
     }
-    return JM_OK;
 }
 
-/* Notes on features that the data cannot separate. `values`: [rows * columns], relative to their references.
- */
-static jm_status note_collinear(jm_training *training, const double *values, const double *weights,
-                                jm_error *err)
+/* Notes on features that the data cannot separate. */
+static jm_status note_collinear(trainer *r, jm_error *err)
 {
-    columns c = {.rows = training->features.count, .count = training->features.columns};
-    c.values = calloc(c.rows * c.count + 1, sizeof *c.values);
-    c.changes = calloc(c.count + 1, sizeof *c.changes);
-    bool *paired = calloc(c.count + 1, sizeof *paired);
-    jm_status status = c.values != NULL && c.changes != NULL && paired != NULL
-                           ? JM_OK
-                           : jm__no_memory(err, "jm_estimate_train");
+    columns c = {.rows = r->count,
+                 .count = r->columns,
+                 .values = calloc(r->count * r->columns + 1, sizeof *c.values),
+                 .changes = calloc(r->columns + 1, sizeof *c.changes),
+                 .paired = calloc(r->columns + 1, sizeof *c.paired)};
+    bool ok = c.values != NULL && c.changes != NULL && c.paired != NULL;
+    jm_status status = ok ? jm__qr_init(&c.qr, c.count, err) : jm__no_memory(err, "jm_estimate_train");
     if (status == JM_OK) {
-        standardise(&c, values);
-        status = note_features(training, &c, weights, paired, err);
+        standardise(&c, r->values);
+        note_features(r, &c);
+        if (r->to->notes.failed) status = jm__no_memory(err, "jm_estimate_train");
     }
+    jm__qr_free(&c.qr);
     free(c.values);
     free(c.changes);
-    free(paired);
+    free(c.paired);
     return status;
 }
 
 /* ---- a training as JSON, and its model as a file */
 
-static bool put(json_t *object, const char *key, json_t *value)
+static json_t *row_json(const void *training, size_t i)
 {
-    return json_object_set_new(object, key, value) == 0;
+    const jm_training *t = training;
+    const jm__feature_row *k = &t->features.rows[i];
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "kernel", jm__json_text(k->kernel), "family",
+                     jm__json_text(k->family), "power_w", jm__json_real(k->power_w), "left_out_w",
+                     jm__json_real(t->by_kernel[i]), "family_left_out_w", jm__json_real(t->by_family[i]),
+                     "error", jm__json_real(t->by_kernel[i] / k->power_w - 1));
 }
 
-static json_t *size_json(size_t count)
+static json_t *family_json(const void *training, size_t i)
 {
-    return json_integer((json_int_t)count);
+    const jm_training *t = training;
+    const jm__train_family *family = &t->families[i];
+    return json_pack("{s:o, s:I, s:o}", "name", jm__json_text(family->name), "kernels",
+                     (json_int_t)family->kernels, "error",
+                     jm__json_real(t->family_count < 3 ? NAN : family->error));
 }
 
-static bool put_rows(json_t *root, const jm_training *t)
+static json_t *feature_json(const void *model, size_t i)
 {
-    json_t *rows = json_array();
-    bool ok = put(root, "rows", rows);
-    for (size_t i = 0; ok && i < t->features.count; i++) {
-        const jm__feature_row *k = &t->features.rows[i];
-        json_t *row = json_object();
-        ok = json_array_append_new(rows, row) == 0 && put(row, "kernel", jm__json_text(k->kernel)) &&
-             put(row, "family", jm__json_text(k->family)) && put(row, "power_w", jm__json_real(k->power_w)) &&
-             put(row, "left_out_w", jm__json_real(t->by_kernel[i])) &&
-             put(row, "family_left_out_w", jm__json_real(t->by_family[i])) &&
-             put(row, "error", jm__json_real(t->by_kernel[i] / k->power_w - 1));
-    }
-    return ok;
+    const jm__trained_feature *f = &((const jm__trained *)model)->features[i];
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", jm__json_text(f->name), "reference",
+                     jm__json_real(f->reference), "least", jm__json_real(f->least), "most",
+                     jm__json_real(f->most), "weight_w", jm__json_real(f->weight_w));
 }
 
-static bool put_families(json_t *root, const jm_training *t)
-{
-    json_t *families = json_array();
-    bool ok = put(root, "families", families);
-    for (size_t i = 0; ok && i < t->family_count; i++) {
-        json_t *family = json_object();
-        ok = json_array_append_new(families, family) == 0 &&
-             put(family, "name", jm__json_text(t->families[i].name)) &&
-             put(family, "kernels", size_json(t->families[i].kernels)) &&
-             put(family, "error", jm__json_real(t->family_count < 3 ? NAN : t->families[i].error));
-    }
-    return ok;
-}
-
-static bool put_features(json_t *root, const jm__trained *model)
-{
-    json_t *features = json_array();
-    bool ok = put(root, "features", features);
-    for (size_t i = 0; ok && i < model->count; i++) {
-        const jm__trained_feature *f = &model->features[i];
-        json_t *feature = json_object();
-        ok = json_array_append_new(features, feature) == 0 && put(feature, "name", jm__json_text(f->name)) &&
-             put(feature, "reference", jm__json_real(f->reference)) &&
-             put(feature, "least", jm__json_real(f->least)) && put(feature, "most", jm__json_real(f->most)) &&
-             put(feature, "weight_w", jm__json_real(f->weight_w));
-    }
-    return ok;
-}
-
-static bool put_errors(json_t *root, const jm_trained *r)
-{
-    return put(root, "error_by_kernel", jm__json_real(r->error_by_kernel)) &&
-           put(root, "error_by_family", jm__json_real(r->error_by_family)) &&
-           put(root, "median_by_kernel", jm__json_real(r->median_by_kernel)) &&
-           put(root, "worst_by_kernel", jm__json_real(r->worst_by_kernel)) &&
-           put(root, "constant_error", jm__json_real(r->constant_error)) &&
-           put(root, "plain_error", jm__json_real(r->plain_error)) &&
-           put(root, "coverage", jm__json_real(r->coverage));
-}
-
-static bool put_model(json_t *root, const jm_training *t)
+static json_t *model_json(const jm_training *t)
 {
     const jm__trained *m = &t->model;
-    return put(root, "format", json_string("joulemap trained model")) &&
-           put(root, "version", json_integer(1)) && put(root, "exponent", jm__json_real(m->exponent)) &&
-           put(root, "constant_w", jm__json_real(m->constant_w)) &&
-           put(root, "own_u", jm__json_real(m->own_u)) && put(root, "family_u", jm__json_real(m->family_u)) &&
-           put(root, "low_w", jm__json_real(m->low_w)) && put(root, "high_w", jm__json_real(m->high_w)) &&
-           put(root, "kernels", size_json(m->kernels)) && put_features(root, m) &&
-           put_errors(root, &t->result);
+    const jm_trained *r = &t->result;
+    return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "format", "joulemap trained model", "version", 1, "exponent", jm__json_real(m->exponent),
+                     "constant_w", jm__json_real(m->constant_w), "own_u", jm__json_real(m->own_u), "family_u",
+                     jm__json_real(m->family_u), "low_w", jm__json_real(m->low_w), "high_w",
+                     jm__json_real(m->high_w), "kernels", (json_int_t)m->kernels, "features",
+                     jm__json_array(m->count, feature_json, m), "error_by_kernel",
+                     jm__json_real(r->error_by_kernel), "error_by_family", jm__json_real(r->error_by_family),
+                     "median_by_kernel", jm__json_real(r->median_by_kernel), "worst_by_kernel",
+                     jm__json_real(r->worst_by_kernel), "constant_error", jm__json_real(r->constant_error),
+                     "plain_error", jm__json_real(r->plain_error), "coverage", jm__json_real(r->coverage));
 }
 
-static bool put_notes(json_t *root, const jm_training *t)
+jm_status jm_training_json(const jm_training *t, char **out, jm_error *err)
 {
-    json_t *notes = json_array();
-    bool ok = put(root, "notes", notes);
-    for (size_t i = 0; ok && i < t->notes.count; i++)
-        ok = json_array_append_new(notes, jm__json_text(t->notes.items[i])) == 0;
-    return ok;
-}
-
-/* NULL: no memory. */
-static char *text_take(const json_t *root)
-{
-    jm__strbuf text = {0};
-    char *taken = jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
-    jm__strbuf_free(&text);
-    return taken;
-}
-
-jm_status jm_training_json(const jm_training *training, char **out, jm_error *err)
-{
-    json_t *root = json_object();
-    bool ok = put_model(root, training) && put_families(root, training) && put_rows(root, training) &&
-              put_notes(root, training);
-    *out = ok ? text_take(root) : NULL;
-    json_decref(root);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_json");
+    json_t *root = model_json(t);
+    jm__json_set(&root, "families", jm__json_array(t->family_count, family_json, t));
+    jm__json_set(&root, "rows", jm__json_array(t->features.count, row_json, t));
+    jm__json_set(&root, "notes", jm__estimate_notes_json(&t->notes));
+    return jm__estimate_json_take(out, root, "jm_training_json", err);
 }
 
 /* Writes a temporary file and renames it. */
@@ -774,20 +636,15 @@ static jm_status write_training(const jm_training *training, const char *path, j
     char temporary[4096];
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.new-%d", path, (int)getpid()) >= sizeof temporary)
         return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
-    json_t *root = json_object();
-    char *text = put_model(root, training) ? text_take(root) : NULL;
-    json_decref(root);
-    if (text == NULL) return jm__no_memory(err, "jm_estimate_train");
+    char *text;
+    JM_TRY(jm__estimate_json_take(&text, model_json(training), "jm_estimate_train", err));
     FILE *file = fopen(temporary, "w");
     bool ok = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
+    if (file != NULL) ok = fclose(file) == 0 && ok;
+    ok = ok && rename(temporary, path) == 0;
     int code = errno;
-    if (file != NULL && fclose(file) != 0) {
-        code = errno;
-        ok = false;
-    }
     free(text);
-    if (ok && rename(temporary, path) == 0) return JM_OK;
-    if (ok) code = errno;
+    if (ok) return JM_OK;
     unlink(temporary);
     return jm__fail(err, jm_status_of_errno(code), code, "fopen", "%s cannot be written: %s", path,
                     strerror(code));
@@ -856,8 +713,8 @@ jm_status jm_training_text(const jm_training *training, char **out, jm_error *er
                       100 * JM_ESTIMATE_COVERS, 100 * r->coverage);
     add_worst(&text, training);
     bool ok = add_weights(&text, &training->model);
-    for (size_t i = 0; i < training->notes.count; i++)
-        jm__strbuf_format(&text, "%s\n", training->notes.items[i]);
+    for (size_t i = 0; i < training->notes.list.count; i++)
+        jm__strbuf_format(&text, "%s\n", training->notes.list.items[i]);
     if (training->path[0] != '\0') jm__strbuf_format(&text, "%s: the model\n", training->path);
     *out = ok ? jm__strbuf_take(&text) : NULL;
     jm__strbuf_free(&text);
@@ -869,24 +726,26 @@ jm_status jm_training_text(const jm_training *training, char **out, jm_error *er
 static jm_status learn(trainer *r, jm_error *err)
 {
     jm_training *t = r->to;
-    train_rows rows = rows_of(r, t->family_count >= 3); /* settings for programs outside the training data */
+    jm__trained *model = &t->model;
     train_settings settings;
-    JM_TRY(choose_settings(&settings, &rows, NULL, err));
-    JM_TRY(train_fit(r->weights, &rows, NULL, &settings, err));
-    t->model.exponent = t->result.exponent = settings.exponent;
-    t->model.constant_w = r->weights[rows.columns];
-    t->model.kernels = rows.count;
-    t->model.low_w = t->model.high_w = r->powers[0];
-    for (size_t i = 0; i < rows.count; i++) {
-        t->model.low_w = fmin(t->model.low_w, r->powers[i]);
-        t->model.high_w = fmax(t->model.high_w, r->powers[i]);
+    set_folds(r, t->family_count >= 3); /* settings for programs outside the training data */
+    for (size_t i = 0; i < r->count; i++)
+        r->use[i] = true;
+    JM_TRY(choose_settings(&settings, r, err));
+    JM_TRY(fit(r, r->use, &settings, err));
+    model->exponent = t->result.exponent = settings.exponent;
+    model->constant_w = r->weights[r->columns];
+    model->kernels = t->result.kernels = r->count;
+    model->low_w = model->high_w = r->power_w[0];
+    for (size_t i = 0; i < r->count; i++) {
+        model->low_w = fmin(model->low_w, r->power_w[i]);
+        model->high_w = fmax(model->high_w, r->power_w[i]);
     }
-    for (size_t c = 0; c < rows.columns; c++)
-        t->model.features[c].weight_w = r->weights[c];
-    t->result.kernels = rows.count;
-    t->result.features = rows.columns;
+    for (size_t c = 0; c < r->columns; c++)
+        model->features[c].weight_w = r->weights[c];
+    t->result.features = r->columns;
     t->result.families = t->family_count;
-    return note_collinear(t, r->values, r->weights, err);
+    return note_collinear(r, err);
 }
 
 static jm_status train(trainer *r, const jm_train_options *options, jm_error *err)
@@ -915,12 +774,17 @@ jm_status jm_estimate_train(jm_training **out, const jm_train_options *requested
     trainer r = {.to = training};
     jm_status status = train(&r, &options, err);
     free(r.values);
-    free(r.powers);
+    free(r.power_w);
     free(r.u);
     free(r.kernel_fold);
     free(r.family_fold);
+    free(r.use);
+    free(r.use_inner);
     free(r.weights);
+    free(r.row);
+    free(r.is_free);
     free(r.scratch);
+    jm__qr_free(&r.qr);
     if (status == JM_OK)
         *out = training;
     else
@@ -936,9 +800,7 @@ void jm_training_free(jm_training *training)
     free(training->by_kernel);
     free(training->by_family);
     free(training->families);
-    for (size_t i = 0; i < training->notes.count; i++)
-        free(training->notes.items[i]);
-    jm__vec_free(&training->notes);
+    jm__estimate_notes_free(&training->notes);
     free(training);
 }
 

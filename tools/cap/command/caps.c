@@ -8,21 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-jm_cap_boards *cli_cap_boards(const cli_args *args, int *code)
-{
-    jm_cap_boards *boards = NULL;
-    jm_error err;
-    if (jm_cap_boards_create(&boards, cli_get(args, "--sim"), &err) != JM_OK) {
-        *code = cli_fail(args, &err);
-        return NULL;
-    }
-    if (jm_cap_boards_count(boards) > 0) return boards;
-    *code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` shows why; `--sim h200` simulates a GPU",
-                      "no GPU found whose power cap can be read");
-    jm_cap_boards_free(boards);
-    return NULL;
-}
-
 static bool is_selected(const cli_args *args, const jm_cap_board *board)
 {
     const char *name = cli_get(args, "--board");
@@ -46,6 +31,23 @@ const jm_cap_board *cli_cap_board_selected(const cli_args *args, const jm_cap_bo
     *code = count > 1 ? cli_usage_error(args, "there are %zu GPUs: select one with --board", count)
                       : cli_error(args, JM_NOT_FOUND, "`joulemap cap show` lists the GPUs",
                                   "there is no GPU %s whose power cap can be read", cli_get(args, "--board"));
+    return NULL;
+}
+
+jm_cap_boards *cli_cap_boards(const cli_args *args, int *code)
+{
+    jm_cap_boards *boards = NULL;
+    jm_error err;
+    if (jm_cap_boards_create(&boards, cli_get(args, "--sim"), &err) != JM_OK) {
+        *code = cli_fail(args, &err);
+        return NULL;
+    }
+    if (jm_cap_boards_count(boards) == 0)
+        *code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` shows why; `--sim h200` simulates a GPU",
+                          "no GPU found whose power cap can be read");
+    else if (!cli_has(args, "--board") || cli_cap_board_selected(args, boards, code) != NULL)
+        return boards;
+    jm_cap_boards_free(boards);
     return NULL;
 }
 
@@ -82,13 +84,6 @@ static const char *time_text(char *text, size_t size, int64_t duration_ns)
 
 /* ---- `joulemap cap show`: each GPU's power cap, the range that can be set, and its holder */
 
-static int64_t unix_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* "700 W", "?" */
 static const char *watts(char *text, size_t size, double value)
 {
@@ -110,7 +105,9 @@ static void range_text(char *text, size_t size, const jm_cap_board *board)
 static void print_lease(const jm_cap_lease_info *lease)
 {
     char holder[JM_LEASE_TEXT + 64], since[32], left[32];
-    int64_t now_ns = unix_now_ns();
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     if (isnan(lease->found_w)) {
         puts("    has a lease that cannot be read");
         return;
@@ -175,10 +172,6 @@ int cli_cap_show(const cli_args *args)
     int code = 0;
     jm_cap_boards *boards = cli_cap_boards(args, &code);
     if (boards == NULL) return code;
-    if (cli_has(args, "--board") && cli_cap_board_selected(args, boards, &code) == NULL) {
-        jm_cap_boards_free(boards);
-        return code;
-    }
     json_t *array = json_array();
     bool json = cli_has(args, "--json");
     if (!json)
@@ -348,10 +341,6 @@ int cli_cap_reset(const cli_args *args)
     size_t count = 0;
     jm_cap_boards *boards = cli_cap_boards(args, &code);
     if (boards == NULL) return code;
-    if (cli_has(args, "--board") && cli_cap_board_selected(args, boards, &code) == NULL) {
-        jm_cap_boards_free(boards);
-        return code;
-    }
     for (size_t i = 0; i < jm_cap_boards_count(boards); i++) {
         const jm_cap_board *board = jm_cap_boards_board(boards, i);
         if (!board->has_lease || !is_selected(args, board)) continue;

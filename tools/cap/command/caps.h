@@ -9,7 +9,8 @@ int cli_cap_set(const cli_args *args);
 int cli_cap_reset(const cli_args *args);
 int cli_cap_search(const cli_args *args);
 
-/* GPUs with a cap, simulated with --sim. NULL: none, which was reported; *code is the exit code. */
+/* GPUs with a cap, simulated with --sim. NULL: none, or none that --board names, which was reported; *code is
+ * the exit code. */
 jm_cap_boards *cli_cap_boards(const cli_args *args, int *code);
 
 /* The GPU that --board names (an index or a UUID). NULL: none or several, which was reported. */

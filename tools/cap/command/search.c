@@ -29,25 +29,20 @@ enum { STEPS_MIN = 4 };
 
 /* ---- a search while a command runs */
 
-/* A measured trial; [number - 1]. */
-typedef struct cap_trial_done {
-    jm_cap_trial trial;
-    cap_window window;
-} cap_trial_done;
-
 typedef struct cap_live {
     const cli_args *args;
     cli_recorder recorder;
     jm_cap_lease *lease; /* NULL: put back */
     jm_cap_search *search;
     cap_steps steps;
+    jm_cap_plan_options plan;
+    long long sweep;
     int board;
     double settle_s, window_s, wait_s;
     double set_w, set_mhz; /* last setting; NAN: none */
-    cap_trial_done *done;  /* [done_count] */
-    size_t done_count, done_capacity;
-    jm_error failure; /* why the search was interrupted; status JM_OK: it was not */
-    bool stopped;     /* --stop ended the command */
+    cap_window *windows;   /* of the trials whose result was reported */
+    jm_error failure;      /* why the search was interrupted; status JM_OK: it was not */
+    bool stopped;          /* --stop ended the command */
 } cap_live;
 
 /* ---- steps within a time range: of one process, with their mean distance */
@@ -67,18 +62,15 @@ static void add_start(step_starts *all, int64_t pid, int64_t t_ns)
     if (pid == all->pid) all->t_ns[all->count++] = t_ns;
 }
 
-/* A step inside another one is a part of it. */
-static void gather_spans(step_starts *all, const jm_timeline *timeline)
+/* A step inside another one is a part of it. Without spans, marks are steps. */
+static void gather_starts(step_starts *all, const jm_timeline *timeline)
 {
     for (size_t i = 0; i < jm_timeline_span_count(timeline); i++) {
         const jm_timeline_span *span = jm_timeline_span_get(timeline, i);
         if (span->parent == SIZE_MAX) add_start(all, span->pid, span->start_ns);
     }
-}
-
-static void gather_marks(step_starts *all, const jm_timeline *timeline)
-{
-    for (size_t i = 0; i < jm_timeline_mark_count(timeline); i++) {
+    size_t marks = all->count == 0 ? jm_timeline_mark_count(timeline) : 0;
+    for (size_t i = 0; i < marks; i++) {
         const jm_timeline_mark *mark = jm_timeline_mark_get(timeline, i);
         add_start(all, mark->pid, mark->t_ns);
     }
@@ -113,12 +105,10 @@ static jm_status find_steps(cap_window *out, jm_recording *recording, const cap_
     size_t most = jm_timeline_span_count(timeline) + jm_timeline_mark_count(timeline);
     step_starts all = {.t_ns = calloc(most + 1, sizeof *all.t_ns)};
     if (all.t_ns != NULL) {
-        gather_spans(&all, timeline);
-        if (all.count == 0) gather_marks(&all, timeline);
+        gather_starts(&all, timeline);
         measure_steps(out, &all);
     } else {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        status = JM_NO_MEMORY;
+        status = cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     }
     free(all.t_ns);
     jm_timeline_free(timeline);
@@ -132,12 +122,9 @@ static jm_status make_probe(jm_cap_probe *out, jm_recording *recording, const ca
     double seconds = (double)(window->to_ns - window->from_ns) * 1e-9;
     jm_status status = jm_recording_energy(recording, board_id, window->from_ns, window->to_ns, &sum, err);
     if (status != JM_OK) return status;
-    if (!(sum.energy_j > 0)) {
-        *err = (jm_error){.status = JM_NOT_FOUND};
-        snprintf(err->text, sizeof err->text, "no sensor reports the GPU's energy in the last %.1f s",
-                 seconds);
-        return JM_NOT_FOUND;
-    }
+    if (!(sum.energy_j > 0))
+        return cli_set_error(err, JM_NOT_FOUND, "", "no sensor reports the GPU's energy in the last %.1f s",
+                             seconds);
     double power_w = sum.energy_j / seconds, half_w = (sum.high_j - sum.low_j) / 2 / seconds;
     *out = (jm_cap_probe){.time_s = window->step_s,
                           .power_w = power_w,
@@ -158,34 +145,29 @@ static int64_t time_after(double seconds)
     return jm_now_ns() + llround(seconds * 1e9);
 }
 
-static jm_status flush_recording(cap_live *live, jm_recording **recording, jm_error *err)
-{
-    jm_status status = jm_run_flush(live->recorder.run, FLUSH_TIMEOUT_MS, err);
-    return status == JM_OK ? jm_run_recording(live->recorder.run, recording, err) : status;
-}
-
 static jm_status find_window(cap_live *live, int64_t from_ns, cap_window *window, jm_recording **recording)
 {
     int64_t to_ns = jm_now_ns();
-    jm_status status = flush_recording(live, recording, &live->failure);
-    if (status != JM_OK) return status;
-    return find_steps(window, *recording, &live->steps, from_ns, to_ns, &live->failure);
+    jm_error *err = &live->failure;
+    jm_status status = jm_run_flush(live->recorder.run, FLUSH_TIMEOUT_MS, err);
+    if (status == JM_OK) status = jm_run_recording(live->recorder.run, recording, err);
+    return status == JM_OK ? find_steps(window, *recording, &live->steps, from_ns, to_ns, err) : status;
 }
 
 /* ---- the first steps */
 
-static void fail_no_steps(cap_live *live)
+static outcome fail_no_steps(cap_live *live)
 {
-    jm_error *err = &live->failure;
-    *err = (jm_error){.status = JM_NOT_FOUND};
+    static const char hint[] =
+        "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, "
+        "...) in C, or an NVTX range or mark and --span NAME; --wait S waits longer";
     if (live->steps.name != NULL)
-        snprintf(err->text, sizeof err->text, "no span, range or mark \"%s\" appeared within %g s",
-                 live->steps.name, live->wait_s);
+        cli_set_error(&live->failure, JM_NOT_FOUND, hint,
+                      "no span, range or mark \"%s\" appeared within %g s", live->steps.name, live->wait_s);
     else
-        snprintf(err->text, sizeof err->text, "the command marked no steps within %g s", live->wait_s);
-    snprintf(err->hint, sizeof err->hint,
-             "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, "
-             "...) in C, or an NVTX range or mark and --span NAME; --wait S waits longer");
+        cli_set_error(&live->failure, JM_NOT_FOUND, hint, "the command marked no steps within %g s",
+                      live->wait_s);
+    return FAILED;
 }
 
 /* Batches of a data loader count as steps if the program marks none. */
@@ -212,9 +194,7 @@ static outcome wait_for_steps(cap_live *live)
         if (cli_child_wait_until(&live->recorder.child, jm_now_ns() + poll_ns)) return ENDED;
         outcome o = find_step_kind(live, from_ns, &found);
         if (o != CONTINUE || found) return o;
-        if (jm_now_ns() < until_ns) continue;
-        fail_no_steps(live);
-        return FAILED;
+        if (jm_now_ns() >= until_ns) return fail_no_steps(live);
     }
 }
 
@@ -248,23 +228,19 @@ static outcome measure(cap_live *live, const jm_cap_trial *trial, cap_window *wi
         if (status == JM_OK) status = make_probe(probe, recording, window, id, &live->failure);
         return status == JM_OK ? CONTINUE : FAILED;
     }
-    live->failure = (jm_error){.status = JM_NOT_FOUND};
-    snprintf(live->failure.text, sizeof live->failure.text, "fewer than %d steps within %g s", STEPS_MIN,
-             WINDOWS_MAX * trial->window_s);
-    snprintf(live->failure.hint, sizeof live->failure.hint, "--window S measures longer");
+    cli_set_error(&live->failure, JM_NOT_FOUND, "--window S measures longer",
+                  "fewer than %d steps within %g s", STEPS_MIN, WINDOWS_MAX * trial->window_s);
     return FAILED;
 }
 
-static bool store_window(cap_live *live, const jm_cap_trial *trial, const cap_window *window)
+/* The window of the trial whose result is reported next. */
+static bool store_window(cap_live *live, const cap_window *window)
 {
-    if (live->done_count == live->done_capacity) {
-        size_t capacity = live->done_capacity == 0 ? 64 : 2 * live->done_capacity;
-        cap_trial_done *grown = realloc(live->done, capacity * sizeof *grown);
-        if (grown == NULL) return false;
-        live->done = grown;
-        live->done_capacity = capacity;
-    }
-    live->done[live->done_count++] = (cap_trial_done){*trial, *window};
+    size_t count = jm_cap_search_told_count(live->search);
+    cap_window *grown = realloc(live->windows, (count + 1) * sizeof *grown);
+    if (grown == NULL) return false;
+    live->windows = grown;
+    grown[count] = *window;
     return true;
 }
 
@@ -286,11 +262,13 @@ static outcome run_trial(cap_live *live, const jm_cap_trial *trial)
     if (o != CONTINUE) return o;
     /* Set it again: this fails if the lease ended meanwhile. The window then measured the previous cap. */
     if (jm_cap_lease_set(live->lease, trial->cap_w, NULL, &live->failure) != JM_OK) return FAILED;
+    if (!store_window(live, &window)) {
+        cli_set_error(&live->failure, JM_NO_MEMORY, "", "out of memory");
+        return FAILED;
+    }
     if (jm_cap_search_tell(live->search, &probe, &live->failure) != JM_OK) return FAILED;
     print_trial(live, trial, &probe);
-    if (store_window(live, trial, &window)) return CONTINUE;
-    live->failure = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-    return FAILED;
+    return CONTINUE;
 }
 
 static outcome run_trials(cap_live *live)
@@ -318,11 +296,6 @@ static void put_back(cap_live *live)
     if (live->failure.status == JM_OK) live->failure = err;
 }
 
-static void stop_command(cap_live *live)
-{
-    live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
-}
-
 /* Store the search in the recording, for the page. A search without results has no JSON. */
 static void note_search(const cap_live *live)
 {
@@ -343,14 +316,9 @@ static void search_run(cap_live *live)
     put_back(live);
     note_search(live);
     if (o == ENDED) return;
-    if (o == CONTINUE && cli_has(live->args, "--stop")) stop_command(live);
+    if (o == CONTINUE && cli_has(live->args, "--stop"))
+        live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
     cli_child_wait(&live->recorder.child);
-}
-
-static void free_live(cap_live *live)
-{
-    jm_cap_search_free(live->search);
-    free(live->done);
 }
 
 /* ---- phases: time and energy of each per step and trial, from the complete recording */
@@ -382,29 +350,29 @@ static void add_part(part *parts, size_t *count, const jm_row *row)
     parts[i].half_j = hypot(parts[i].half_j, (row->energy_high_j - row->energy_low_j) / 2);
 }
 
-static jm_status report_part(cap_live *live, const cap_trial_done *done, const part *p, jm_error *err)
+static jm_status report_part(cap_live *live, size_t trial, const part *p, jm_error *err)
 {
     static const double fit_uncertainty_min = 1e-3; /* a fit's interval can be too narrow */
-    double steps = (double)done->window.steps;
+    const cap_window *window = &live->windows[trial];
+    double steps = (double)window->steps;
     if (!(p->busy_s > 0) || !(p->energy_j > 0)) return JM_OK;
-    double power_w = p->energy_j / p->busy_s, step_uncertainty = done->window.step_u_s / done->window.step_s;
+    double power_w = p->energy_j / p->busy_s, step_uncertainty = window->step_u_s / window->step_s;
     const jm_cap_probe probe = {
         .time_s = p->busy_s / steps,
         .power_w = power_w,
         .time_u_s = fmax(step_uncertainty, fit_uncertainty_min) * p->busy_s / steps,
         .power_u_w = fmin(fmax(p->half_j / 1.96 / p->energy_j, fit_uncertainty_min), 1) * power_w};
-    jm_status status = jm_cap_search_tell_part(live->search, done->trial.number, p->name, &probe, err);
+    jm_status status = jm_cap_search_tell_part(live->search, trial + 1, p->name, &probe, err);
     /* USAGE: a part that the first trials lack has no reference. */
     return status == JM_USAGE || status == JM_LIMIT ? JM_OK : status;
 }
 
-static jm_status report_parts(cap_live *live, jm_recording *recording, const cap_trial_done *done,
-                              jm_error *err)
+static jm_status report_parts(cap_live *live, jm_recording *recording, size_t trial, jm_error *err)
 {
     const jm_report_options options = {.size = sizeof options,
                                        .by = JM_BY_PHASE,
-                                       .from_ns = done->window.from_ns,
-                                       .to_ns = done->window.to_ns};
+                                       .from_ns = live->windows[trial].from_ns,
+                                       .to_ns = live->windows[trial].to_ns};
     part parts[JM_CAP_MOST_PARTS];
     size_t count = 0;
     jm_report *report;
@@ -413,7 +381,7 @@ static jm_status report_parts(cap_live *live, jm_recording *recording, const cap
     for (size_t i = 0; i < jm_report_row_count(report); i++)
         if (is_part(jm_report_row(report, i))) add_part(parts, &count, jm_report_row(report, i));
     for (size_t i = 0; status == JM_OK && i < count; i++)
-        status = report_part(live, done, &parts[i], err);
+        status = report_part(live, trial, &parts[i], err);
     jm_report_free(report);
     return status;
 }
@@ -421,21 +389,21 @@ static jm_status report_parts(cap_live *live, jm_recording *recording, const cap
 static jm_status report_all_parts(cap_live *live, jm_recording *recording, jm_error *err)
 {
     jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < live->done_count; i++) {
-        jm_cap_stage stage = live->done[i].trial.stage;
+    for (size_t i = 0; status == JM_OK && i < jm_cap_search_told_count(live->search); i++) {
+        jm_cap_stage stage = jm_cap_search_told(live->search, i)->trial.stage;
         if (stage == JM_CAP_STAGE_PROBE || stage == JM_CAP_STAGE_SWEEP)
-            status = report_parts(live, recording, &live->done[i], err);
+            status = report_parts(live, recording, i, err);
     }
     return status;
 }
 
 /* ---- joules by layer, reference against choice: each window is a run of its side */
 
-enum { MOST_WINDOWS = 16, /* per side; each needs its own report */ MOST_DEPTH = 6 };
+enum { MOST_WINDOWS = 16, /* per side; each needs its own report */ MOST_DEPTH = 6, LAYERS = 12 };
 
 typedef struct cap_saved {
     jm_report *reports[2][MOST_WINDOWS]; /* reference, choice */
-    size_t is_large[2];
+    size_t counts[2];
     char names[2][40];
     jm_diff *diff;
 } cap_saved;
@@ -445,10 +413,9 @@ static jm_status add_window(cap_saved *saved, int side, jm_recording *recording,
 {
     const jm_report_options options = {
         .size = sizeof options, .by = JM_BY_LAYER, .from_ns = window->from_ns, .to_ns = window->to_ns};
-    if (saved->is_large[side] == MOST_WINDOWS) return JM_OK;
-    jm_status status =
-        jm_report_create(&saved->reports[side][saved->is_large[side]], recording, &options, err);
-    saved->is_large[side] += status == JM_OK;
+    if (saved->counts[side] == MOST_WINDOWS) return JM_OK;
+    jm_status status = jm_report_create(&saved->reports[side][saved->counts[side]], recording, &options, err);
+    saved->counts[side] += status == JM_OK;
     return status;
 }
 
@@ -457,24 +424,21 @@ static jm_status add_windows(cap_saved *saved, const cap_live *live, const jm_ca
                              jm_recording *recording, jm_error *err)
 {
     jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < live->done_count; i++) {
-        const jm_cap_trial *t = &live->done[i].trial;
+    for (size_t i = 0; status == JM_OK && i < jm_cap_search_told_count(live->search); i++) {
+        const jm_cap_trial *t = &jm_cap_search_told(live->search, i)->trial;
         bool chosen = t->cap_w == found->choice.cap_w && t->clock_mhz == found->clock_mhz;
         if (found->proven != (t->stage == JM_CAP_STAGE_PROOF) || (!chosen && !t->reference)) continue;
-        status = add_window(saved, t->reference ? 0 : 1, recording, &live->done[i].window, err);
+        status = add_window(saved, t->reference ? 0 : 1, recording, &live->windows[i], err);
     }
     return status;
 }
 
 static jm_status compare(cap_saved *saved, const jm_cap_found *found, jm_error *err)
 {
-    const jm_report *reports[2][MOST_WINDOWS];
     jm_diff_side sides[2];
-    for (int side = 0; side < 2; side++) {
-        for (size_t i = 0; i < saved->is_large[side]; i++)
-            reports[side][i] = saved->reports[side][i];
-        sides[side] = (jm_diff_side){.reports = reports[side], .count = saved->is_large[side]};
-    }
+    for (int side = 0; side < 2; side++)
+        sides[side] = (jm_diff_side){.reports = (const jm_report *const *)saved->reports[side],
+                                     .count = saved->counts[side]};
     snprintf(saved->names[0], sizeof saved->names[0], "%g W", found->choice.reference_w);
     int length = snprintf(saved->names[1], sizeof saved->names[1], "%g W", found->choice.cap_w);
     if (found->clock_mhz > 0)
@@ -491,7 +455,7 @@ static void free_saved(cap_saved *saved)
     if (saved == NULL) return;
     jm_diff_free(saved->diff);
     for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < saved->is_large[side]; i++)
+        for (size_t i = 0; i < saved->counts[side]; i++)
             jm_report_free(saved->reports[side][i]);
     free(saved);
 }
@@ -504,13 +468,9 @@ static jm_status create_saved(cap_saved **out, const cap_live *live, jm_recordin
     bool is_reference = found.choice.cap_w == found.choice.reference_w && found.clock_mhz == 0;
     if (status != JM_OK || is_reference) return status;
     cap_saved *saved = calloc(1, sizeof *saved);
-    if (saved == NULL) {
-        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
-        return JM_NO_MEMORY;
-    }
+    if (saved == NULL) return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
     status = add_windows(saved, live, &found, recording, err);
-    if (status == JM_OK && saved->is_large[0] > 0 && saved->is_large[1] > 0)
-        status = compare(saved, &found, err);
+    if (status == JM_OK && saved->counts[0] > 0 && saved->counts[1] > 0) status = compare(saved, &found, err);
     if (status == JM_OK && saved->diff != NULL)
         *out = saved;
     else
@@ -577,14 +537,14 @@ static void print_row(FILE *out, const jm_diff *diff, const jm_diff_row *row)
     fputs(row->verdict == JM_CHANGE_LESS || row->verdict == JM_CHANGE_MORE ? "\n" : " ?\n", out);
 }
 
-static char *saved_text(const cap_saved *saved, size_t most)
+static char *saved_text(const cap_saved *saved)
 {
     char *text = NULL;
     size_t size, left_out = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
     const jm_diff *diff = saved->diff;
-    double least_j = smallest_shown_j(diff, most);
+    double least_j = smallest_shown_j(diff, LAYERS);
     fprintf(out, "\n  %-24s%17s%17s%17s\n", "joules a step", saved->names[0], saved->names[1], "saved");
     print_row(out, diff, jm_diff_total(diff));
     for (size_t i = 0; i < jm_diff_row_count(diff); i++) {
@@ -606,26 +566,24 @@ enum {
     LIVE_PROBES = 10,
     CAPS_IN_RANGE = 20, /* about this many caps ... */
     ROUND_W = 5,        /* ... in multiples of this */
-    CLOCKS = 12,
-    LAYERS = 12
+    CLOCKS = 12
 };
 
 static const double live_drift = .003; /* per window: a choice, for a board that gets warm */
 static const double live_gain = .003;  /* a smaller gain does not justify a noisy window */
 
-static int read_options(const cli_args *args, jm_cap_plan_options *options)
+static bool read_options(const cli_args *args, jm_cap_plan_options *options)
 {
-    *options = (jm_cap_plan_options){.size = sizeof *options, .objective = JM_CAP_ED2P};
     static const double least_slowdown = 1e-4; /* 0 would mean no bound */
     long long probes = 0;
-    const char *objective = cli_get(args, "--objective");
-    if (objective != NULL && jm_cap_objective_parse(objective, &options->objective, NULL) != JM_OK)
-        return jm_status_exit_code(JM_USAGE); /* the table of options admits only valid names */
+    *options = (jm_cap_plan_options){.size = sizeof *options,
+                                     .objective =
+                                         (jm_cap_objective)cli_get_choice(args, "--objective", JM_CAP_ED2P)};
     if (!cli_get_share(args, "--max-slowdown", least_slowdown, &options->max_slowdown) ||
         !cli_get_number(args, "--probes", 1, JM_CAP_MOST_PROBES, &probes))
-        return jm_status_exit_code(JM_USAGE);
+        return false;
     options->most_probes = (size_t)probes;
-    return CLI_GO_ON;
+    return true;
 }
 
 static int print_text(const cli_args *args, jm_cap_search *search)
@@ -645,12 +603,11 @@ static int print_text(const cli_args *args, jm_cap_search *search)
 static int replay(const cli_args *args, const char *path)
 {
     jm_cap_plan_options options;
-    int code = read_options(args, &options);
-    if (code != CLI_GO_ON) return code;
     jm_cap_search *search;
     jm_error err = {0};
+    if (!read_options(args, &options)) return jm_status_exit_code(JM_USAGE);
     if (jm_cap_replay(&search, path, &options, &err) != JM_OK) return cli_fail(args, &err);
-    code = print_text(args, search);
+    int code = print_text(args, search);
     jm_cap_search_free(search);
     return code;
 }
@@ -660,7 +617,7 @@ static int replay(const cli_args *args, const char *path)
 static int print_saved(const cli_args *args, const cap_saved *saved)
 {
     if (saved == NULL) return 0;
-    char *text = saved_text(saved, LAYERS);
+    char *text = saved_text(saved);
     if (text == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_write(text);
     free(text);
@@ -761,16 +718,16 @@ static void set_range(jm_cap_plan_options *plan, const jm_cap_board *board)
     if (plan->most_probes == 0) plan->most_probes = LIVE_PROBES;
 }
 
-static jm_status create_search(cap_live *live, jm_cap_plan_options plan, size_t sweep, jm_error *err)
+static jm_status create_search(cap_live *live, jm_error *err)
 {
     double clocks_mhz[CLOCKS];
     const jm_cap_board *board = jm_cap_lease_board(live->lease);
-    set_range(&plan, board);
+    set_range(&live->plan, board);
     const jm_cap_search_options options = {.size = sizeof options,
-                                           .plan = &plan,
+                                           .plan = &live->plan,
                                            .settle_s = live->settle_s,
                                            .window_s = live->window_s,
-                                           .sweep_count = sweep,
+                                           .sweep_count = (size_t)live->sweep,
                                            .seed = (uint64_t)live->recorder.child.start_ns,
                                            .clocks_mhz = clocks_mhz,
                                            .clock_count = find_clocks(live->args, board->uuid, clocks_mhz),
@@ -794,7 +751,7 @@ static jm_status take_lease(cap_live *live, const jm_cap_board *board, jm_error 
     return jm_cap_lease_take(&live->lease, &options, err);
 }
 
-static bool read_times(cap_live *live, long long *sweep)
+static bool read_live_options(cap_live *live)
 {
     const cli_args *args = live->args;
     live->settle_s = 2;
@@ -802,19 +759,13 @@ static bool read_times(cap_live *live, long long *sweep)
     live->wait_s = 120;
     live->steps = (cap_steps){JM_SPAN_STEP, NULL};
     if (cli_has(args, "--span")) live->steps = (cap_steps){JM_SPAN_NONE, cli_get(args, "--span")};
-    return cli_get_real(args, "--settle", 0, 3600, &live->settle_s) &&
+    return read_options(args, &live->plan) && cli_get_real(args, "--settle", 0, 3600, &live->settle_s) &&
            cli_get_real(args, "--window", 0, 3600, &live->window_s) &&
            cli_get_real(args, "--wait", 0, 86400, &live->wait_s) &&
-           cli_get_number(args, "--sweep", 2, JM_CAP_MOST_PROBES / 2, sweep);
+           cli_get_number(args, "--sweep", 2, JM_CAP_MOST_PROBES / 2, &live->sweep);
 }
 
 /* ---- run */
-
-static int exit_code(const cap_live *live, int code)
-{
-    if (live->stopped && live->recorder.child.signal != 0) code = 0;
-    return code == 0 && live->failure.status != JM_OK ? jm_status_exit_code(live->failure.status) : code;
-}
 
 /* The board is leased, and the command has not started. */
 static int search_command(cap_live *live)
@@ -825,7 +776,9 @@ static int search_command(cap_live *live)
         return code;
     }
     search_run(live);
-    code = exit_code(live, cli_recorder_end(&live->recorder));
+    code = cli_recorder_end(&live->recorder);
+    if (live->stopped && live->recorder.child.signal != 0) code = 0;
+    if (code == 0 && live->failure.status != JM_OK) code = jm_status_exit_code(live->failure.status);
     if (!live->recorder.has_file) return code;
     int printed = 0;
     if (jm_cap_search_told_count(live->search) > 0)
@@ -836,13 +789,13 @@ static int search_command(cap_live *live)
     return code != 0 ? code : printed;
 }
 
-static int begin(cap_live *live, const jm_cap_board *board, const jm_cap_plan_options *plan, size_t sweep)
+static int begin(cap_live *live, const jm_cap_board *board)
 {
     jm_error err;
     jm_status status = take_lease(live, board, &err);
     /* Set the present cap again: this checks the permission before the command starts. */
     if (status == JM_OK) status = jm_cap_lease_set(live->lease, board->cap_w, NULL, &err);
-    if (status == JM_OK) status = create_search(live, *plan, sweep, &err);
+    if (status == JM_OK) status = create_search(live, &err);
     if (status == JM_OK) return CLI_GO_ON;
     jm_cap_lease_end(live->lease, NULL);
     cli_recorder_discard(&live->recorder);
@@ -852,16 +805,13 @@ static int begin(cap_live *live, const jm_cap_board *board, const jm_cap_plan_op
 static int live_search(const cli_args *args, const jm_cap_board *board)
 {
     cap_live live = {.args = args};
-    jm_cap_plan_options plan;
-    long long sweep = 0;
-    int code = read_options(args, &plan);
+    if (!read_live_options(&live)) return jm_status_exit_code(JM_USAGE);
+    int code = cli_recorder_start(&live.recorder, args);
     if (code != CLI_GO_ON) return code;
-    if (!read_times(&live, &sweep)) return jm_status_exit_code(JM_USAGE);
-    code = cli_recorder_start(&live.recorder, args);
-    if (code != CLI_GO_ON) return code;
-    code = begin(&live, board, &plan, (size_t)sweep);
+    code = begin(&live, board);
     if (code == CLI_GO_ON) code = search_command(&live);
-    free_live(&live);
+    jm_cap_search_free(live.search);
+    free(live.windows);
     return code;
 }
 

@@ -60,23 +60,22 @@ enum { RETRIES = 20 };
 
 /* Start a guard for this process and board; it inherits the lock. False: the start failed, or too many guards
  * died. */
-static bool guard_start(helper_guard *guard, const jm__lease_folder *folder, const char *uuid, int lock)
+static bool guard_start(lease_server *server)
 {
-    char pid[24], start[24], path[PATH_MAX], name[] = "joulemap-cap", task[] = "guard", board[JM_BOARD_TEXT];
+    char pid[24], start[24], name[] = "joulemap-cap", task[] = "guard";
     int sockets[2];
+    helper_guard *guard = &server->guard;
     guard->pid = 0;
     guard->link = -1;
     if (guard->started++ >= GUARDS_MAX) return false;
     snprintf(pid, sizeof pid, "%lld", (long long)getpid());
     snprintf(start, sizeof start, "%lld", (long long)jm__process_start(getpid()));
-    snprintf(path, sizeof path, "%s", folder->path);
-    snprintf(board, sizeof board, "%s", uuid);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return false;
-    char *arguments[] = {name, task, path, board, pid, start, NULL};
+    char *arguments[] = {name, task, server->folder.path, server->state.uuid, pid, start, NULL};
     const jm__helper process = {.command = "/proc/self/exe",
                                 .arguments = arguments,
                                 .environment = environ,
-                                .input = lock,
+                                .input = server->lock,
                                 .output = sockets[1],
                                 .own_group = true};
     int code = jm__helper_start(&guard->pid, &process);
@@ -100,9 +99,10 @@ static void guard_reap(helper_guard *guard)
     guard->link = -1;
 }
 
+/* Signals from terminals and users. */
 static void ignore_signals(void)
 {
-    static const int signals[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP, SIGUSR1, SIGUSR2};
+    static const int signals[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         signal(signals[i], SIG_IGN);
 }
@@ -138,6 +138,7 @@ static int guard(char **argv)
 {
     jm__lease_folder folder;
     ignore_signals();
+    signal(SIGTERM, SIG_IGN);
     jm__helper_close_others(-1);
     snprintf(folder.path, sizeof folder.path, "%s", argv[2]);
     wait_for_helper();
@@ -151,17 +152,12 @@ static int guard(char **argv)
 #define GUARD_NS (INT64_C(5) * JM_NS_PER_S)
 #define POLL_NS  (INT64_C(10) * JM_NS_PER_MS)
 
-static int64_t unix_now_ns(void)
-{
-    return jm__anchor_take().realtime_ns;
-}
-
 /* ---- the lock */
 
 static jm_status fail_busy(const lease_server *server, const jm__lease_state *state, jm_error *err)
 {
     const jm_cap_lease_info *info = &state->info;
-    int64_t seconds = (unix_now_ns() - info->since_unix_ns) / JM_NS_PER_S;
+    int64_t seconds = (jm__anchor_take().realtime_ns - info->since_unix_ns) / JM_NS_PER_S;
     int index = (int)server->setter.board.index;
     if (state->uuid[0] == '\0')
         return jm__fail(err, JM_BUSY, 0, NULL, "GPU %d has a lease that begins or ends just now", index);
@@ -202,16 +198,11 @@ static void unlock(lease_server *server)
 
 /* ---- the state */
 
-static void copy_variable(char *out, size_t size, const char *name)
+/* False: it does not fit. */
+static bool copy_variable(char out[JM_STATE_SIM_MAX], const char *name)
 {
     const char *value = getenv(name);
-    snprintf(out, size, "%s", value == NULL ? "" : value);
-}
-
-static bool fits_state(const char *name)
-{
-    const char *value = getenv(name);
-    return value == NULL || strlen(value) < JM_STATE_SIM_MAX;
+    return snprintf(out, JM_STATE_SIM_MAX, "%s", value == NULL ? "" : value) < JM_STATE_SIM_MAX;
 }
 
 /* The requesting user. A helper that runs as root learns it from sudo, pkexec or doas. -1: unknown user. */
@@ -230,7 +221,7 @@ static jm_status fill_state(lease_server *server, const jm__request *request, jm
 {
     const jm_cap_board *board = &server->setter.board;
     jm__lease_state *state = &server->state;
-    int64_t now_ns = unix_now_ns();
+    int64_t now_ns = jm__anchor_take().realtime_ns;
     *state = (jm__lease_state){.index = board->index,
                                .holder_start = jm__process_start(request->pid),
                                .helper_pid = getpid(),
@@ -250,13 +241,11 @@ static jm_status fill_state(lease_server *server, const jm__request *request, jm
     snprintf(state->uuid, sizeof state->uuid, "%s", board->uuid);
     snprintf(state->name, sizeof state->name, "%s", board->name);
     snprintf(state->info.who, sizeof state->info.who, "%s", request->who);
-    if (!board->simulated) return JM_OK;
-    if (!fits_state("JOULEMAP_SIM") || !fits_state("JOULEMAP_RUN"))
-        return jm__fail(err, JM_LIMIT, 0, NULL, "JOULEMAP_SIM or JOULEMAP_RUN is longer than %d bytes",
-                        JM_STATE_SIM_MAX - 1);
-    copy_variable(state->sim, sizeof state->sim, "JOULEMAP_SIM");
-    copy_variable(state->run, sizeof state->run, "JOULEMAP_RUN");
-    return JM_OK;
+    if (!board->simulated ||
+        (copy_variable(state->sim, "JOULEMAP_SIM") && copy_variable(state->run, "JOULEMAP_RUN")))
+        return JM_OK;
+    return jm__fail(err, JM_LIMIT, 0, NULL, "JOULEMAP_SIM or JOULEMAP_RUN is longer than %d bytes",
+                    JM_STATE_SIM_MAX - 1);
 }
 
 /* Put back what a lost lease left, before this lease reads the cap. */
@@ -289,14 +278,6 @@ static jm_status begin(lease_server *server, const jm__request *request, jm_erro
     jm_status status = jm__setter_set(&server->setter, board->cap_w, &board->enforced_w, err);
     if (status != JM_OK) (void)jm__lease_state_remove(&server->folder, server->state.uuid, NULL);
     return status;
-}
-
-static void set_permission(jm_cap_board *board)
-{
-    snprintf(board->may_set, sizeof board->may_set, "%s",
-             board->simulated ? "simulated"
-             : geteuid() == 0 ? "root"
-                              : "this user");
 }
 
 static jm_status check_board(const lease_server *server, jm_error *err)
@@ -345,8 +326,11 @@ static jm_status take_board(lease_server *server, const jm__request *request, jm
         return status;
     }
     server->detached = request->detached;
-    set_permission(board);
-    if (guard_start(&server->guard, &server->folder, board->uuid, server->lock)) return JM_OK;
+    snprintf(board->may_set, sizeof board->may_set, "%s",
+             board->simulated ? "simulated"
+             : geteuid() == 0 ? "root"
+                              : "this user");
+    if (guard_start(server)) return JM_OK;
     (void)put_board_back(server, err);
     return jm__fail(err, JM_IO, 0, "posix_spawn", "the guard of the lease cannot be started");
 }
@@ -355,7 +339,6 @@ static jm_status take_board(lease_server *server, const jm__request *request, jm
 static jm_status reset_lease(lease_server *server, const char *uuid, int32_t *index, jm_error *err)
 {
     jm__lease_state state;
-    *index = -1;
     JM_TRY(jm__lease_folder_trust(&server->folder, err));
     JM_TRY(jm__lease_state_read(&state, &server->folder, uuid, err));
     *index = state.index;
@@ -369,10 +352,9 @@ static jm_status reset_lease(lease_server *server, const char *uuid, int32_t *in
                                    JM_LEASE_RESTORE_NS, err);
 }
 
-/* Put a board back to the cap from before a lost lease. `index`: NVML's, -1: no such board. */
+/* Put a board back to the cap from before a lost lease. */
 static jm_status restore_lost(lease_server *server, const char *uuid, int32_t *index, jm_error *err)
 {
-    *index = -1;
     jm__lease_state state;
     JM_TRY(jm__lease_folder_trust(&server->folder, err));
     JM_TRY(lock_board(server, uuid, err));
@@ -418,11 +400,6 @@ static jm_status set_cap(lease_server *server, double cap_w, double *enforced_w,
     return status;
 }
 
-static bool is_refused(jm_status status)
-{
-    return status == JM_USAGE || status == JM_NOT_SUPPORTED || status == JM_NO_PERMISSION;
-}
-
 static jm_status set_clock(lease_server *server, double clock_mhz, jm_error *err)
 {
     bool was_held = server->state.clock_held;
@@ -438,18 +415,12 @@ static jm_status set_clock(lease_server *server, double clock_mhz, jm_error *err
     if (status == JM_OK && clock_mhz > 0) server->has_set = true;
     if (status == JM_OK)
         server->state.clock_held = clock_mhz > 0;
-    else if (is_refused(status)) { /* nothing is held. With clock_held, an end would fail if the clock cannot
-                                      be reset either */
+    else if (status == JM_USAGE || status == JM_NOT_SUPPORTED || status == JM_NO_PERMISSION) {
+        /* Nothing is held. With clock_held, an end would fail if the clock cannot be reset either. */
         server->state.clock_held = was_held;
         (void)jm__lease_state_write(&server->state, &server->folder, NULL);
     }
     return status;
-}
-
-static json_t *with_watts(json_t *answer, const char *key, double watts)
-{
-    if (answer != NULL && isfinite(watts)) json_object_set_new(answer, key, json_real(watts));
-    return answer;
 }
 
 /* The answer. *over: it is the last one. */
@@ -461,7 +432,7 @@ static json_t *handle_request(lease_server *server, const jm__request *request, 
     jm_status status = JM_OK;
     if (request->kind == JM_REQUEST_SET) {
         status = set_cap(server, request->number, &enforced_w, &err);
-        answer = with_watts(answer, "enforced_w", enforced_w);
+        if (isfinite(enforced_w)) json_object_set_new(answer, "enforced_w", json_real(enforced_w));
     } else if (request->kind == JM_REQUEST_CLOCK) {
         status = set_clock(server, request->number, &err);
     } else if (request->kind == JM_REQUEST_END) {
@@ -543,8 +514,7 @@ static void serve_lease(lease_server *server)
             return;
         }
         if (ready[3].revents != 0) guard_reap(&server->guard);
-        if (server->guard.link < 0)
-            (void)guard_start(&server->guard, &server->folder, server->state.uuid, server->lock);
+        if (server->guard.link < 0) (void)guard_start(server);
         if (ready[0].revents != 0 && !handle_input(server)) return;
         /* Requests that the holder sent before its end come first. */
         if (ready[1].revents == 0 || ready[0].revents != 0) continue;
@@ -563,7 +533,7 @@ static void serve_lease(lease_server *server)
 static void serve_once(lease_server *server, const jm__request *request)
 {
     jm_error err = {0};
-    int32_t index;
+    int32_t index = -1; /* NVML's; -1: no such board */
     jm_status status = request->kind == JM_REQUEST_RESET ? reset_lease(server, request->uuid, &index, &err)
                                                          : restore_lost(server, request->uuid, &index, &err);
     json_t *answer = status == JM_OK ? jm__answer_ok() : jm__answer_fault(&err);
@@ -618,13 +588,11 @@ static bool detach_from_parent(void)
     return fork() == 0 && setsid() >= 0;
 }
 
-/* SIGTERM ends the lease; signals from terminals and users are ignored. */
+/* SIGTERM ends the lease. */
 static void set_up_signals(lease_server *server)
 {
-    static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGUSR1, SIGUSR2};
     sigset_t terminate;
-    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
-        signal(ignored[i], SIG_IGN);
+    ignore_signals();
     sigemptyset(&terminate);
     sigaddset(&terminate, SIGTERM);
     sigprocmask(SIG_BLOCK, &terminate, NULL);

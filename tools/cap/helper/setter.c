@@ -211,18 +211,13 @@ jm_status jm__put_back(const jm__setter *setter, jm__lease_state *state, const j
     return status;
 }
 
-/* The board was simulated in a run, and the run's folder is gone. */
-static bool run_is_gone(const jm__lease_state *state)
-{
-    return state->run[0] != '\0' && access(state->run, F_OK) != 0;
-}
-
 jm_status jm__put_back_lost(jm__lease_state *state, const jm__lease_folder *folder, int32_t *index,
                             jm_error *err)
 {
     jm__setter setter;
     *index = -1;
-    if (run_is_gone(state) || jm__lease_state_is_void(state))
+    bool run_is_gone = state->run[0] != '\0' && access(state->run, F_OK) != 0;
+    if (run_is_gone || jm__lease_state_is_void(state))
         return jm__lease_state_remove(folder, state->uuid, err);
     if (state->sim[0] != '\0')
         setenv("JOULEMAP_SIM", state->sim, 1);

@@ -48,16 +48,6 @@ void jm__cap_board_read(jm_cap_board *board, const jm__nvml *nvml, jm__nvml_devi
     board->high_w = ranged ? 1e-3 * high_mw : NAN;
 }
 
-/* False: its cap cannot be read. */
-static bool read_board(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
-{
-    jm__nvml_device device;
-    if (nvml->device_by_index(index, &device) != JM_NVML_SUCCESS) return false;
-    *board = (jm_cap_board){.index = (int32_t)index};
-    jm__cap_board_read(board, nvml, device);
-    return isfinite(board->cap_w) || isfinite(board->enforced_w);
-}
-
 /* The argument after the last `option` in a command, as joulemap-cap parses it; "" if missing. False: no such
  * option. */
 static bool option_of(const char *command, const char *option, char value[JM_BOARD_TEXT])
@@ -153,7 +143,11 @@ static jm_status fill(jm_cap_boards *boards, const jm__nvml *nvml, jm_error *err
     if (boards->boards == NULL) return jm__no_memory(err, "calloc");
     for (unsigned i = 0; i < count; i++) {
         jm_cap_board *board = &boards->boards[boards->count];
-        if (!read_board(board, nvml, i)) continue;
+        jm__nvml_device device;
+        if (nvml->device_by_index(i, &device) != JM_NVML_SUCCESS) continue;
+        *board = (jm_cap_board){.index = (int32_t)i};
+        jm__cap_board_read(board, nvml, device);
+        if (!isfinite(board->cap_w) && !isfinite(board->enforced_w)) continue;
         find_permission(board);
         read_lease(board);
         boards->count++;
@@ -421,11 +415,6 @@ static void find_left_cap(jm_cap_restored *out, const jm__lease_state *state)
     jm_cap_boards_free(boards);
 }
 
-static void set_fault(jm_cap_restored *out, const jm_error *err)
-{
-    snprintf(out->fault, sizeof out->fault, "%s%s%s", err->text, err->hint[0] != '\0' ? "; " : "", err->hint);
-}
-
 /* ---- reset */
 
 /* The helper belongs to another user: only root's can be reached, by a sudo rule. */
@@ -514,7 +503,8 @@ static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool p
     fill_restored(out, &state, uuid, index);
     out->lease.lost = true;
     if (status != JM_OK)
-        set_fault(out, &err);
+        snprintf(out->fault, sizeof out->fault, "%s%s%s", err.text, err.hint[0] != '\0' ? "; " : "",
+                 err.hint);
     else
         find_left_cap(out, &state);
     return true;

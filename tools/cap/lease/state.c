@@ -375,16 +375,11 @@ jm_status jm__lease_state_remove(const jm__lease_folder *folder, const char *uui
 
 /* ---- the lock */
 
-static bool lock_path(const jm__lease_folder *folder, const char *uuid, char *path, size_t size)
-{
-    return jm__lease_folder_path(folder, uuid, "lock", path, size);
-}
-
 jm_status jm__lease_lock_take(int *lock, const jm__lease_folder *folder, const char *uuid, jm_error *err)
 {
     char path[PATH_MAX];
     struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (!lock_path(folder, uuid, path, sizeof path)) return fail_path(err, uuid);
+    if (!jm__lease_folder_path(folder, uuid, "lock", path, sizeof path)) return fail_path(err, uuid);
     /* Mode 0600: whoever can open the file can lock it. */
     *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (*lock < 0) return fail_file(err, "open", path);
@@ -401,7 +396,7 @@ bool jm__lease_is_held(const jm__lease_state *state, const jm__lease_folder *fol
 {
     char path[PATH_MAX];
     struct flock probe = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (!lock_path(folder, state->uuid, path, sizeof path)) return false;
+    if (!jm__lease_folder_path(folder, state->uuid, "lock", path, sizeof path)) return false;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     bool has_info = fd >= 0 && fcntl(fd, F_OFD_GETLK, &probe) == 0;
     bool gone = fd < 0 && errno == ENOENT;
