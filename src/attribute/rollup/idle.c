@@ -106,8 +106,8 @@ static size_t bursts_of(uint32_t of[3], const jm__extrapolated *extrapolated, ui
 {
     size_t count = 0;
     of[count++] = burst;
-    if (burst > 0 && extrapolated->partner[burst - 1] == burst) of[count++] = burst - 1;
-    if (burst + 1 < extrapolated->strata->bursts.count && extrapolated->partner[burst + 1] == burst)
+    if (burst > 0 && extrapolated->of_burst[burst - 1].partner == burst) of[count++] = burst - 1;
+    if (burst + 1 < extrapolated->strata->bursts.count && extrapolated->of_burst[burst + 1].partner == burst)
         of[count++] = burst + 1;
     return count;
 }
@@ -147,9 +147,10 @@ static void emit_to_strata(const lent_walk *l, size_t cell, uint32_t row, uint32
     const jm__strata *strata = l->extrapolated->strata;
     for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
         const jm__stratum *stratum = &strata->items.items[s];
-        if (stratum->burst != burst || !(l->extrapolated->steps[s] > 0)) continue;
+        if (stratum->burst != burst || !(l->extrapolated->of_stratum[s].steps > 0)) continue;
         size_t node = jm__view_extrapolated_node(l->views, row, stratum->span);
-        if (node != JM__NO_NODE) emit_cell(l, cell, burst, (uint32_t)node, l->extrapolated->steps[s]);
+        if (node != JM__NO_NODE)
+            emit_cell(l, cell, burst, (uint32_t)node, l->extrapolated->of_stratum[s].steps);
     }
 }
 
@@ -189,12 +190,13 @@ void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
         return;
     const jm__strata *strata = extrapolated->strata;
     uint32_t burst = strata->step_intervals.items[number - 1].stratum;
-    v->tree->nodes.items[node].extrapolated_calls += extrapolated->in_row[burst];
-    if (!extrapolated->lends[burst] || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
+    v->tree->nodes.items[node].extrapolated_calls += extrapolated->of_burst[burst].in_row;
+    if (!extrapolated->of_burst[burst].lends || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
     for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
-        if (strata->items.items[s].burst != burst || !(extrapolated->steps[s] > 0)) continue;
+        if (strata->items.items[s].burst != burst || !(extrapolated->of_stratum[s].steps > 0)) continue;
         size_t other = jm__view_extrapolated_node(v, node, strata->items.items[s].span);
-        if (other != JM__NO_NODE) v->tree->nodes.items[other].extrapolated_calls += extrapolated->steps[s];
+        if (other != JM__NO_NODE)
+            v->tree->nodes.items[other].extrapolated_calls += extrapolated->of_stratum[s].steps;
     }
 }
 

@@ -132,8 +132,8 @@ static bool add_extrapolated(const idle_target *target)
     for (size_t i = 0; fine && all_s > 0 && i < extrapolated->strata->step_intervals.count; i++) {
         const jm__step_interval *step_interval = &extrapolated->strata->step_intervals.items[i];
         if (!(extrapolated->of_step_interval[i] > 0)) continue;
-        double fraction =
-            (double)extrapolated->of_step_interval[i] / extrapolated->steps[step_interval->stratum];
+        double fraction = (double)extrapolated->of_step_interval[i] /
+                          extrapolated->of_stratum[step_interval->stratum].steps;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
             double idle_s = fraction * part->work->tally.extrapolated_idle_s[step_interval->stratum][state];
             fine = add_step_idle(target, step_interval->span, state, idle_s);

@@ -349,8 +349,8 @@ static bool represents_others(const jm__attribution *a, size_t i)
     uint32_t step_interval = a->scope.strata.step_interval_of_span[i];
     return step_interval != 0 &&
            jm__step_interval_is_sampled(&a->scope.strata.step_intervals.items[step_interval - 1]) &&
-           a->scope.extrapolated
-                   .burst_steps[a->scope.strata.step_intervals.items[step_interval - 1].stratum] > 0;
+           a->scope.extrapolated.of_burst[a->scope.strata.step_intervals.items[step_interval - 1].stratum]
+                   .steps > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)

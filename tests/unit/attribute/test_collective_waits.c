@@ -287,7 +287,7 @@ static size_t count_waits(calls_of_names *c)
     assert_true(jm__intervals_add(&all, 0, INT64_MAX));
     const jm__intervals *const windows[] = {&all, &all, &all};
     c->waits.count = 0;
-    assert_true(jm__collective_waits_find(&c->waits, &c->calls, windows));
+    assert_true(jm__collective_waits_find(&c->waits, &c->calls, &c->collectives, windows));
     jm__vec_free(&all);
     return c->waits.count;
 }
