@@ -213,18 +213,15 @@ static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval
     const jm__intervals *on = &w->traced[step->process].on;
     size_t interval = jm__intervals_first_after(on, step->start_ns + (end_ns - step->start_ns) / 2);
     const burst_key key = {step->process, interval, step->kind};
-    const jm__map_value *found = jm__map_find(numbers, &key);
-    size_t number = found != NULL ? (size_t)found->id : out->bursts.count;
-    const jm__traced_burst new_item = {.process = step->process,
-                                       .kind = step->kind,
-                                       .free_kind = out->free_kind_of.items[step->kind - 1],
-                                       .interval = (uint32_t)interval,
-                                       .span = step->span,
-                                       .from_ns = step->start_ns,
-                                       .slowed_s = NAN};
-    if (found == NULL && (!jm__map_put(numbers, &key, (jm__map_value){.id = (int64_t)number}) ||
-                          !jm__vec_push(&out->bursts, new_item)))
-        return false;
+    const jm__traced_burst first = {.process = step->process,
+                                    .kind = step->kind,
+                                    .free_kind = out->free_kind_of.items[step->kind - 1],
+                                    .interval = (uint32_t)interval,
+                                    .span = step->span,
+                                    .from_ns = step->start_ns,
+                                    .slowed_s = NAN};
+    size_t number = jm__map_item(numbers, &key, &out->bursts, &first);
+    if (number == SIZE_MAX) return false;
     jm__traced_burst *burst = &out->bursts.items[number];
     step->stratum = (uint32_t)number;
     step->burst_index = burst->step_intervals++;
@@ -346,11 +343,10 @@ static bool assign_stratum(jm__strata *out, jm__map *other_kinds, uint32_t burst
                            jm__step_interval *step_interval)
 {
     const stratum_key key = {burst, step_interval->kind};
-    const jm__map_value *found = jm__map_find(other_kinds, &key);
-    const jm__stratum new_item = {burst, step_interval->span};
-    step_interval->stratum = found != NULL ? (uint32_t)found->id : (uint32_t)out->items.count;
-    return found != NULL || (jm__map_put(other_kinds, &key, (jm__map_value){.id = step_interval->stratum}) &&
-                             jm__vec_push(&out->items, new_item));
+    const jm__stratum first = {burst, step_interval->span};
+    size_t stratum = jm__map_item(other_kinds, &key, &out->items, &first);
+    step_interval->stratum = (uint32_t)stratum;
+    return stratum != SIZE_MAX;
 }
 
 /* The nearest burst of its kind; if there is none, of its free_kind. */
@@ -449,31 +445,21 @@ typedef struct kind_key {
     int64_t kind, name, samples, tokens;
 } kind_key;
 
-/* Numbers of keys, and the last look-up. */
-typedef struct kind_numbers {
-    jm__map map;
-    unsigned char last[sizeof(kind_key)];
-    uint32_t number; /* of `last`; 0: none yet */
-} kind_numbers;
-
 typedef struct collector {
     jm__strata *out;
     const jm__strata_requested *w;
-    kind_numbers rows, kinds, free_kinds;
-    bool *encloses_step; /* [spans]: it encloses a step or a phase */
-    uint32_t *row_of;    /* [spans]: row number of the innermost container, or itself; 0: none */
+    jm__map rows, kinds, free_kinds; /* numbers of keys, from 1 */
+    bool *encloses_step;             /* [spans]: it encloses a step or a phase */
+    uint32_t *row_of;                /* [spans]: row number of the innermost container, or itself; 0: none */
 } collector;
 
-/* The number of a key, from 1; 0 if memory is out. Most steps are of the same kind as the one before. */
-static uint32_t number_of(kind_numbers *n, const void *key)
+/* The number of a key; 0 if memory is out. */
+static uint32_t number_of(jm__map *numbers, const void *key)
 {
-    if (n->number != 0 && memcmp(n->last, key, n->map.key_size) == 0) return n->number;
-    const jm__map_value *found = jm__map_find(&n->map, key);
-    uint32_t number = found != NULL ? (uint32_t)found->id : (uint32_t)n->map.count + 1;
-    if (found == NULL && !jm__map_put(&n->map, key, (jm__map_value){.id = number})) return 0;
-    memcpy(n->last, key, n->map.key_size);
-    n->number = number;
-    return number;
+    const jm__map_value *found = jm__map_find(numbers, key);
+    uint32_t number = found != NULL ? (uint32_t)found->id : (uint32_t)numbers->count + 1;
+    bool fine = found != NULL || jm__map_put(numbers, key, (jm__map_value){.id = number});
+    return fine ? number : 0;
 }
 
 static bool find_row(collector *c, size_t span, size_t outer)
@@ -631,9 +617,9 @@ static bool find_step_intervals(jm__strata *out, const jm__strata_requested *w)
     const jm__dataset *d = w->spans->dataset;
     collector c = {.out = out,
                    .w = w,
-                   .rows = {.map = {.key_size = sizeof(row_key)}},
-                   .kinds = {.map = {.key_size = sizeof(kind_key)}},
-                   .free_kinds = {.map = {.key_size = sizeof(kind_key)}}};
+                   .rows = {.key_size = sizeof(row_key)},
+                   .kinds = {.key_size = sizeof(kind_key)},
+                   .free_kinds = {.key_size = sizeof(kind_key)}};
     c.row_of = calloc(d->span_count + 1, sizeof *c.row_of);
     c.encloses_step = calloc(d->span_count + 1, sizeof *c.encloses_step);
     out->step_interval_of_span = calloc(d->span_count + 1, sizeof *out->step_interval_of_span);
@@ -644,9 +630,9 @@ static bool find_step_intervals(jm__strata *out, const jm__strata_requested *w)
     if (fine) find_traced(out, w);
     free(c.row_of);
     free(c.encloses_step);
-    jm__map_free(&c.rows.map);
-    jm__map_free(&c.kinds.map);
-    jm__map_free(&c.free_kinds.map);
+    jm__map_free(&c.rows);
+    jm__map_free(&c.kinds);
+    jm__map_free(&c.free_kinds);
     return fine;
 }
 
@@ -711,19 +697,17 @@ static bool find_warm_up(jm__strata *out, const jm__strata_requested *w)
 /* ---- slowdown by tracing: the lengths of traced steps against those of the steps that they represent.
  * Medians, since single steps may wait for anything. */
 
-/* Lengths of steps in groups: for each burst those that it represents, then its own. */
-typedef struct step_interval_lengths {
-    double *seconds;
-    size_t *end; /* [2 * bursts] */
-} step_interval_lengths;
+/* The length of a step. For each burst there are two groups: the steps that it represents, and its own. */
+typedef struct step_length {
+    size_t group;
+    double seconds;
+} step_length;
+
+typedef JM_VEC(step_length) step_lengths;
 
 typedef struct length_stats {
     double count, median_s, width_s; /* between the quartiles */
 } length_stats;
-
-typedef struct burst_stats {
-    length_stats traced, untraced;
-} burst_stats;
 
 /* Untraced steps with records of a recorder that was warming up: these slow them down as tracing does. */
 static void mark_recorded(jm__strata *out, const jm__dataset *d)
@@ -748,52 +732,44 @@ static bool is_comparable(const jm__strata *out, const jm__step_interval *step_i
                end_ns - step_interval->start_ns;
 }
 
-static size_t group_of(const jm__step_interval *step_interval)
-{
-    return 2 * (size_t)step_interval->stratum + step_interval->traced;
-}
-
-/* Add each comparable step to its group; if all->seconds is NULL, only count them. */
-static void add_lengths(step_interval_lengths *all, const jm__strata *out, const jm__strata_requested *w)
+static bool collect_lengths(step_lengths *all, const jm__strata *out, const jm__strata_requested *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
         size_t at = 0;
         for (size_t i = out->step_intervals_of[p]; i < out->step_intervals_of[p + 1]; i++) {
             const jm__step_interval *step_interval = &out->step_intervals.items[i];
             if (!is_comparable(out, step_interval, &w->traced[p].steps, &at)) continue;
-            size_t to = all->end[group_of(step_interval)]++;
-            if (all->seconds != NULL)
-                all->seconds[to] = (double)(step_interval->step_end_ns - step_interval->start_ns) * 1e-9;
+            const step_length length = {2 * (size_t)step_interval->stratum + step_interval->traced,
+                                        (double)(step_interval->step_end_ns - step_interval->start_ns) *
+                                            1e-9};
+            if (!jm__vec_push(all, length)) return false;
         }
     }
+    return true;
 }
 
-static bool collect_lengths(step_interval_lengths *all, const jm__strata *out, const jm__strata_requested *w)
+static int by_group_and_length(const void *a, const void *b)
 {
-    size_t groups = 2 * out->bursts.count, before = 0;
-    all->end = calloc(groups + 1, sizeof *all->end);
-    if (all->end == NULL) return false;
-    add_lengths(all, out, w);
-    for (size_t g = 0; g < groups; g++) {
-        size_t count = all->end[g];
-        all->end[g] = before;
-        before += count;
+    const step_length *left = a, *right = b;
+    if (left->group != right->group) return left->group < right->group ? -1 : 1;
+    return (left->seconds > right->seconds) - (left->seconds < right->seconds);
+}
+
+/* Fills in stats[2 * bursts], which are 0. */
+static void find_stats(length_stats *stats, const step_lengths *all)
+{
+    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_group_and_length);
+    for (size_t first = 0, end; first < all->count; first = end) {
+        const step_length *of = &all->items[first];
+        for (end = first + 1; end < all->count && all->items[end].group == of->group; end++) {
+        }
+        size_t count = end - first;
+        stats[of->group] = (length_stats){
+            .count = (double)count,
+            .median_s = (of[(count - 1) / 2].seconds + of[count / 2].seconds) / 2,
+            .width_s = of[count - 1 - count / 4].seconds - of[count / 4].seconds,
+        };
     }
-    all->seconds = malloc((before + 1) * sizeof *all->seconds);
-    if (all->seconds != NULL) add_lengths(all, out, w);
-    return all->seconds != NULL;
-}
-
-static length_stats find_stats(const step_interval_lengths *all, size_t group)
-{
-    size_t first = group == 0 ? 0 : all->end[group - 1], count = all->end[group] - first;
-    double *of = all->seconds + first;
-    length_stats out = {.count = (double)count, .median_s = NAN};
-    if (count == 0) return out;
-    jm__sort(of, count, sizeof *of, jm__compare_doubles);
-    out.median_s = (of[(count - 1) / 2] + of[count / 2]) / 2;
-    out.width_s = of[count - 1 - count / 4] - of[count / 4];
-    return out;
 }
 
 /* Standard deviation of the difference of two medians. Quartiles of a normal distribution are 1.35 standard
@@ -815,31 +791,30 @@ static size_t kind_of(const jm__strata *strata, size_t burst)
     return strata->unsplit_kind_of.items[strata->bursts.items[burst].kind - 1] - 1;
 }
 
-static void add_burst(kind_sum *sum, const jm__traced_burst *burst, const burst_stats *of)
+static void add_burst(kind_sum *sum, const jm__traced_burst *burst, const length_stats *untraced,
+                      const length_stats *traced)
 {
     double steps = (double)burst->step_intervals;
-    if (isnan(of->untraced.median_s) || isnan(of->traced.median_s)) return;
-    sum->more_s += steps * (of->traced.median_s - of->untraced.median_s);
-    sum->less_s += steps * of->untraced.median_s;
-    sum->variance += pow(steps * difference_u_s(&of->traced, &of->untraced), 2);
+    if (untraced->count == 0 || traced->count == 0) return;
+    sum->more_s += steps * (traced->median_s - untraced->median_s);
+    sum->less_s += steps * untraced->median_s;
+    sum->variance += pow(steps * difference_u_s(traced, untraced), 2);
 }
 
-static void set_slowdown(jm__traced_burst *burst, const burst_stats *of, const kind_sum *sum)
-{
-    if (!(sum->less_s > 0)) return;
-    double share = (double)burst->step_intervals * of->traced.median_s / (sum->more_s + sum->less_s);
-    burst->slowed_s = share * fmax(0, sum->more_s);
-    burst->slowed_u_s = share * sqrt(sum->variance);
-}
-
-/* `of`: [bursts], `kinds`: [kinds], all 0. */
-static void find_slowdowns(jm__strata *out, const burst_stats *of, kind_sum *kinds)
+/* `of`: [2 * bursts], `kinds`: [kinds], all 0. */
+static void find_slowdowns(jm__strata *out, const length_stats *of, kind_sum *kinds)
 {
     double more_s = 0, less_s = 0;
     for (size_t t = 0; t < out->bursts.count; t++)
-        add_burst(&kinds[kind_of(out, t)], &out->bursts.items[t], &of[t]);
-    for (size_t t = 0; t < out->bursts.count; t++)
-        set_slowdown(&out->bursts.items[t], &of[t], &kinds[kind_of(out, t)]);
+        add_burst(&kinds[kind_of(out, t)], &out->bursts.items[t], &of[2 * t], &of[2 * t + 1]);
+    for (size_t t = 0; t < out->bursts.count; t++) {
+        jm__traced_burst *burst = &out->bursts.items[t];
+        const kind_sum *sum = &kinds[kind_of(out, t)];
+        if (!(sum->less_s > 0)) continue;
+        double share = (double)burst->step_intervals * of[2 * t + 1].median_s / (sum->more_s + sum->less_s);
+        burst->slowed_s = share * fmax(0, sum->more_s);
+        burst->slowed_u_s = share * sqrt(sum->variance);
+    }
     for (size_t k = 0; k < out->unsplit_kind_of.count; k++) {
         more_s += kinds[k].more_s;
         less_s += kinds[k].less_s;
@@ -849,21 +824,16 @@ static void find_slowdowns(jm__strata *out, const burst_stats *of, kind_sum *kin
 
 static bool find_slowed(jm__strata *out, const jm__strata_requested *w)
 {
-    step_interval_lengths all = {0};
-    size_t bursts = out->bursts.count;
-    burst_stats *of = calloc(bursts + 1, sizeof *of);
+    step_lengths all = {0};
+    length_stats *of = calloc(2 * out->bursts.count + 1, sizeof *of);
     kind_sum *kinds = calloc(out->unsplit_kind_of.count + 1, sizeof *kinds);
     mark_recorded(out, w->spans->dataset);
     bool fine = of != NULL && kinds != NULL && collect_lengths(&all, out, w);
-    for (size_t t = 0; fine && t < bursts; t++) {
-        of[t].untraced = find_stats(&all, 2 * t);
-        of[t].traced = find_stats(&all, 2 * t + 1);
-    }
+    if (fine) find_stats(of, &all);
     if (fine) find_slowdowns(out, of, kinds);
     free(of);
     free(kinds);
-    free(all.seconds);
-    free(all.end);
+    jm__vec_free(&all);
     return fine;
 }
 

@@ -205,52 +205,26 @@ static bool find_parents(size_t *parent, const shown_parts *picks)
     return ok;
 }
 
-/* List the parts in pre-order from siblings that are contiguous in `family`. */
-static bool list_preorder(shown_parts *sorted, const shown_parts *picks, const size_t *family,
-                          const size_t *parent)
-{
-    size_t count = picks->count;
-    size_t *first = malloc(
-        (count + 1) *
-        sizeof *first); /* [0]: first top-level part, [p + 1]: first child of p, as index in `family` */
-    JM_VEC(size_t) next = {0}; /* a stack of indices in `family` */
-    bool ok = first != NULL && jm__vec_reserve(sorted, count);
-    for (size_t i = 0; ok && i <= count; i++)
-        first[i] = count;
-    for (size_t i = count; ok && i-- > 0;)
-        first[parent[family[i]] + 1] = i;
-    ok = ok && (count == 0 || jm__vec_push(&next, 0));
-    while (ok && next.count > 0) {
-        size_t at = next.items[--next.count], mine = family[at];
-        sorted->items[sorted->count++] = picks->items[mine];
-        if (at + 1 < count && parent[family[at + 1]] == parent[mine]) ok = jm__vec_push(&next, at + 1);
-        if (ok && first[mine + 1] < count) ok = jm__vec_push(&next, first[mine + 1]);
-    }
-    free(first);
-    jm__vec_free(&next);
-    return ok;
-}
-
 static bool sort(shown_parts *picks, const jm__fold *fold, jm_sort by)
 {
     size_t *parent = calloc(picks->count + 1, sizeof *parent);
     size_t *family = calloc(picks->count + 1, sizeof *family);
+    size_t *order = calloc(picks->count + 1, sizeof *order);
     shown_parts sorted = {0};
-    bool ok = parent != NULL && family != NULL && find_parents(parent, picks);
+    bool ok = parent != NULL && family != NULL && order != NULL && find_parents(parent, picks);
     sorter s = {fold, picks->items, parent, by};
     for (size_t i = 0; ok && i < picks->count; i++)
         family[i] = i;
     if (ok && picks->count > 0) qsort_r(family, picks->count, sizeof *family, by_parent, &s);
-    ok = ok && list_preorder(&sorted, picks, family, parent);
+    ok = ok && jm__preorder(order, family, parent, picks->count) && jm__vec_reserve(&sorted, picks->count);
+    for (size_t i = 0; ok && i < picks->count; i++)
+        sorted.items[sorted.count++] = picks->items[order[i]];
     free(parent);
     free(family);
-    if (!ok) {
-        jm__vec_free(&sorted);
-        return false;
-    }
+    free(order);
     jm__vec_free(picks);
     *picks = sorted;
-    return true;
+    return ok;
 }
 
 /* List the selected parts of a fold that was made with `selected`: parents before their children, siblings in

@@ -31,15 +31,12 @@ typedef struct lent_walk {
 static bool add_row_weight(row_weights *all, uint32_t burst, uint32_t row, double steps)
 {
     const uint32_t key[2] = {burst, row};
-    const row_weight new_item = {burst, row, steps};
     all->at.key_size = sizeof key;
-    const jm__map_value *found = jm__map_find(&all->at, key);
-    if (found != NULL) {
-        all->items[found->id].steps += steps;
-        return true;
-    }
-    return jm__map_put(&all->at, key, (jm__map_value){.id = (int64_t)all->count}) &&
-           jm__vec_push(all, new_item);
+    const row_weight first = {burst, row, 0};
+    size_t at = jm__map_item(&all->at, key, all, &first);
+    if (at == SIZE_MAX) return false;
+    all->items[at].steps += steps;
+    return true;
 }
 
 /* The row of a single step, or of its batch of requests. False if memory is out. */

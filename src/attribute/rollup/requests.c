@@ -50,14 +50,11 @@ bool jm__request_rows_add(jm__request_rows *rows, uint32_t batch, uint32_t colum
 {
     const uint32_t key[2] = {batch, column};
     if (seconds == 0) return true;
-    const jm__map_value *found = jm__map_find(&rows->cell_at, key);
-    if (found != NULL) {
-        rows->cells.items[found->id].seconds += seconds;
-        return true;
-    }
-    const jm__batch_cell new_item = {batch, column, seconds};
-    return jm__map_put(&rows->cell_at, key, (jm__map_value){.id = (int64_t)rows->cells.count}) &&
-           jm__vec_push(&rows->cells, new_item);
+    const jm__batch_cell first = {batch, column, 0};
+    size_t at = jm__map_item(&rows->cell_at, key, &rows->cells, &first);
+    if (at == SIZE_MAX) return false;
+    rows->cells.items[at].seconds += seconds;
+    return true;
 }
 
 void jm__request_off_add(jm__request_rows *rows, jm__views *v, uint32_t batch, size_t board,

@@ -150,29 +150,21 @@ static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, size_t 
     if (kind == JM_SPAN_BACKWARD) to->backward_j += energy_j;
 }
 
-/* A cell, and its errors in each draw; NULL: none. */
-typedef struct drawn_cell {
-    const jm__work_cell *cell;
-    const double *off_s;
-} drawn_cell;
-
-/* Add a share of a cell to a node. */
-static void add_time(jm__views *v, size_t b, size_t node, const drawn_cell *drawn, double share)
+/* Add a cell to a node; `off_s`: its errors in each draw, NULL: none. */
+static void add_time(jm__views *v, size_t b, size_t node, const jm__work_cell *cell, const double *off_s)
 {
     const jm__attribution *a = v->a;
-    const jm__work_cell *cell = drawn->cell;
     const jm__board_part *part = &a->boards[b];
     jm__node *row = &v->tree->nodes.items[node];
-    double seconds = share * cell->seconds;
-    add_spent(&row->spent, a, b, cell->use, seconds);
+    add_spent(&row->spent, a, b, cell->use, cell->seconds);
     if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
     row->boards |= jm__board_bit(b);
     if (a->scope.options.by == JM_BY_BOARD) return;
     jm__use_part parts[JM_USE_PARTS];
     for (size_t i = jm__use_parts(part->work, cell->use, parts); i-- > 0;)
         jm__tree_add(v->tree, node, (uint32_t)(part->first_column + parts[i].column),
-                     parts[i].share * seconds);
-    jm__draws_add(v->tree, node, b, drawn->off_s, share * joules_of(part, cell->use, 1));
+                     parts[i].share * cell->seconds);
+    jm__draws_add(v->tree, node, b, off_s, joules_of(part, cell->use, 1));
 }
 
 /* Add a cell to the rows of other spans that are open at the same time. */
@@ -199,17 +191,15 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
 }
 
 /* Add a cell to its batch of requests, which share it later. */
-static bool add_batch_time(jm__rollup *rollup, size_t b, const drawn_cell *drawn)
+static bool add_batch_time(jm__rollup *rollup, size_t b, const jm__work_cell *cell, const double *off_s)
 {
     const jm__attribution *a = rollup->views.a;
-    const jm__work_cell *cell = drawn->cell;
     const jm__board_part *part = &a->boards[b];
     uint32_t batch = cell->row - JM_REQUESTS_FIRST;
     jm__batch_sum *sum = &rollup->requests.sums[batch];
     add_spent(&sum->spent, a, b, cell->use, cell->seconds);
     sum->boards |= jm__board_bit(b);
-    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, drawn->off_s,
-                        joules_of(part, cell->use, 1));
+    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, off_s, joules_of(part, cell->use, 1));
     jm__use_part parts[JM_USE_PARTS];
     bool fine = true;
     for (size_t i = jm__use_parts(part->work, cell->use, parts); fine && i-- > 0;)
@@ -250,10 +240,9 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
     const jm__attribution *a = v->a;
-    const drawn_cell drawn = {cell, off_s};
     if (v->tree->failed) return;
     if (a->scope.options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
-        if (!add_batch_time(rollup, b, &drawn)) v->tree->failed = true;
+        if (!add_batch_time(rollup, b, cell, off_s)) v->tree->failed = true;
         return;
     }
     jm__work_cell own = *cell;
@@ -263,7 +252,7 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     }
     size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
-    add_time(v, b, node, &drawn, 1);
+    add_time(v, b, node, &own, off_s);
     if (a->scope.options.by == JM_BY_KERNEL)
         jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
     add_calls(v, b, node, &own);

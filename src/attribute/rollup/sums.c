@@ -386,22 +386,16 @@ static jm_status sum_parts(const jm__sums *s, const char *kind, size_t *numbers,
 jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_error *err)
 {
     jm_sum prefill = {NAN, NAN, NAN}, decode = prefill;
-    t->requests = t->prefill_tokens = t->decode_tokens = -1;
-    t->request_median_j = t->request_p95_j = NAN;
-    jm_status status = JM_OK;
-    if (s->a->scope.options.by == JM_BY_REQUEST) {
-        size_t *numbers = calloc(s->rows->count + 1, sizeof *numbers);
-        double *energies_j = calloc(s->rows->count + 1, sizeof *energies_j);
-        if (numbers != NULL && energies_j != NULL) {
-            find_quantiles(t, s->rows, energies_j);
-            status = sum_parts(s, "prefill", numbers, &prefill, &t->prefill_tokens, err);
-            if (status == JM_OK) status = sum_parts(s, "decode", numbers, &decode, &t->decode_tokens, err);
-        } else {
-            status = jm__no_memory(err, "jm__request_totals_find");
-        }
-        free(numbers);
-        free(energies_j);
-    }
+    if (s->a->scope.options.by != JM_BY_REQUEST) return JM_OK;
+    size_t *numbers = calloc(s->rows->count + 1, sizeof *numbers);
+    double *energies_j = calloc(s->rows->count + 1, sizeof *energies_j);
+    bool fine = numbers != NULL && energies_j != NULL;
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__request_totals_find");
+    if (fine) find_quantiles(t, s->rows, energies_j);
+    if (status == JM_OK) status = sum_parts(s, "prefill", numbers, &prefill, &t->prefill_tokens, err);
+    if (status == JM_OK) status = sum_parts(s, "decode", numbers, &decode, &t->decode_tokens, err);
+    free(numbers);
+    free(energies_j);
     t->prefill_j = prefill.energy_j;
     t->prefill_low_j = prefill.low_j;
     t->prefill_high_j = prefill.high_j;
