@@ -71,9 +71,9 @@ static bool collect_steps(split_tree *out, const jm__strata *strata, const jm__s
     }
     out->traced = malloc((count + 1) * sizeof *out->traced);
     for (size_t i = 0; out->traced != NULL && i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        if (jm__step_interval_is_sampled(step_interval))
-            out->traced[out->items.items[step_interval->kind - 1].end++] = counts_of(step_interval, w);
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step))
+            out->traced[out->items.items[step->kind - 1].end++] = counts_of(step, w);
     }
     return out->traced != NULL;
 }
@@ -160,13 +160,12 @@ static bool split_all(split_tree *all, jm__strata *strata)
 }
 
 /* The final kind of a step. */
-static uint32_t leaf_of(const split_tree *all, const jm__step_interval *step_interval,
-                        const jm__strata_requested *w)
+static uint32_t leaf_of(const split_tree *all, const jm__step_interval *step, const jm__strata_requested *w)
 {
-    size_t at = step_interval->kind - 1;
+    size_t at = step->kind - 1;
     while (all->items.items[at].children > 0) {
         const split_node *p = &all->items.items[at];
-        at = p->children + (counts_of(step_interval, w).of[p->by] >= p->from);
+        at = p->children + (counts_of(step, w).of[p->by] >= p->from);
     }
     return (uint32_t)at + 1;
 }
@@ -252,26 +251,32 @@ static bool index_bursts(burst_order *out, const jm__strata *of, bool by_free_ki
     return out->bursts != NULL;
 }
 
-/* Sort the bursts themselves by kind and time. */
-static bool sort_bursts(jm__strata *out, burst_order *exact)
+static int bursts_by_kind_and_time(const void *a, const void *b)
 {
-    jm__traced_burst *sorted = malloc((out->bursts.count + 1) * sizeof *sorted);
-    uint32_t *number = malloc((out->bursts.count + 1) * sizeof *number);
-    bool fine = sorted != NULL && number != NULL;
-    for (size_t i = 0; fine && i < exact->count; i++) {
-        sorted[i] = out->bursts.items[exact->bursts[i]];
-        number[exact->bursts[i]] = (uint32_t)i;
+    const jm__traced_burst *left = a, *right = b;
+    if (left->kind != right->kind) return left->kind < right->kind ? -1 : 1;
+    return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
+}
+
+/* Sort by kind and time; meanwhile steps name their burst by its span. False if memory is out. */
+static bool sort_bursts(jm__strata *out, size_t spans)
+{
+    jm__traced_burst *bursts = out->bursts.items;
+    uint32_t *number = malloc((spans + 1) * sizeof *number);
+    if (number == NULL) return false;
+    for (size_t i = 0; i < out->step_intervals.count; i++) {
+        jm__step_interval *step = &out->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step)) step->stratum = bursts[step->stratum].span;
     }
-    for (size_t i = 0; fine && i < exact->count; i++) {
-        out->bursts.items[i] = sorted[i];
-        exact->bursts[i] = (uint32_t)i;
+    jm__sort(bursts, out->bursts.count, sizeof *bursts, bursts_by_kind_and_time);
+    for (size_t t = 0; t < out->bursts.count; t++)
+        number[bursts[t].span] = (uint32_t)t;
+    for (size_t i = 0; i < out->step_intervals.count; i++) {
+        jm__step_interval *step = &out->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step)) step->stratum = number[step->stratum];
     }
-    for (size_t i = 0; fine && i < out->step_intervals.count; i++)
-        if (jm__step_interval_is_sampled(&out->step_intervals.items[i]))
-            out->step_intervals.items[i].stratum = number[out->step_intervals.items[i].stratum];
-    free(sorted);
     free(number);
-    return fine;
+    return true;
 }
 
 static const jm__traced_burst *burst_at(const burst_order *index, size_t at)
@@ -339,13 +344,12 @@ static uint32_t nearest_counts(const burst_order *index, size_t at_burst, const 
 }
 
 /* Assign a step to the stratum of a burst for steps of another kind than its own. */
-static bool assign_stratum(jm__strata *out, jm__map *other_kinds, uint32_t burst,
-                           jm__step_interval *step_interval)
+static bool assign_stratum(jm__strata *out, jm__map *other_kinds, uint32_t burst, jm__step_interval *step)
 {
-    const stratum_key key = {burst, step_interval->kind};
-    const jm__stratum first = {burst, step_interval->span};
+    const stratum_key key = {burst, step->kind};
+    const jm__stratum first = {burst, step->span};
     size_t stratum = jm__map_item(other_kinds, &key, &out->items, &first);
-    step_interval->stratum = (uint32_t)stratum;
+    step->stratum = (uint32_t)stratum;
     return stratum != SIZE_MAX;
 }
 
@@ -373,10 +377,9 @@ static bool find_extrapolated(jm__strata *out, const jm__strata_requested *w)
     bool fine = true;
     for (size_t p = 0; fine && p < out->processes; p++) {
         for (size_t i = out->step_intervals_of[p]; fine && i < out->step_intervals_of[p + 1]; i++) {
-            const jm__step_interval *step_interval = &out->step_intervals.items[i];
-            if (step_interval->stratum != JM__NO_STRATUM)
-                fine =
-                    jm__intervals_add(&out->extrapolated[p], step_interval->start_ns, step_interval->end_ns);
+            const jm__step_interval *step = &out->step_intervals.items[i];
+            if (step->stratum != JM__NO_STRATUM)
+                fine = jm__intervals_add(&out->extrapolated[p], step->start_ns, step->end_ns);
         }
         jm__intervals_normalise(&out->extrapolated[p]);
         fine = fine && jm__intervals_intersect(&out->extrapolated[p], &w->traced[p].steps);
@@ -391,11 +394,10 @@ static bool find_of_process(jm__strata *out, jm__map *other_kinds, const burst_o
     bool fine = true;
     size_t at = 0;
     for (size_t i = out->step_intervals_of[process]; fine && i < out->step_intervals_of[process + 1]; i++) {
-        const jm__step_interval *step_interval = &out->step_intervals.items[i];
-        if (jm__step_interval_is_sampled(step_interval))
-            out->items.items[step_interval->stratum].span = step_interval->span;
-        else if (!step_interval->traced && jm__intervals_next_overlap_ns(steps, &at, step_interval->start_ns,
-                                                                         step_interval->end_ns) > 0)
+        const jm__step_interval *step = &out->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step))
+            out->items.items[step->stratum].span = step->span;
+        else if (!step->traced && jm__intervals_next_overlap_ns(steps, &at, step->start_ns, step->end_ns) > 0)
             fine = find_stratum(out, other_kinds, indexes, i, w->spans->dataset->spans);
     }
     return fine;
@@ -404,7 +406,8 @@ static bool find_of_process(jm__strata *out, jm__map *other_kinds, const burst_o
 static bool find_strata(jm__strata *out, burst_order indexes[2], const jm__strata_requested *w)
 {
     jm__map other_kinds = {.key_size = sizeof(stratum_key)};
-    bool fine = sort_bursts(out, &indexes[0]) && index_bursts(&indexes[1], out, true);
+    bool fine = sort_bursts(out, w->spans->dataset->span_count) && index_bursts(&indexes[0], out, false) &&
+                index_bursts(&indexes[1], out, true);
     for (size_t t = 0; fine && t < out->bursts.count; t++)
         fine = jm__vec_push(&out->items, ((jm__stratum){(uint32_t)t, 0}));
     for (size_t p = 0; fine && p < out->processes; p++)
@@ -422,8 +425,7 @@ static bool find_bursts(jm__strata *out, const jm__strata_requested *w)
         if (jm__step_interval_is_sampled(&out->step_intervals.items[i]))
             fine = add_to_burst(out, &numbers, i, w);
     out->extrapolated = calloc(out->processes + 1, sizeof *out->extrapolated);
-    fine = fine && out->extrapolated != NULL && index_bursts(&indexes[0], out, false) &&
-           find_strata(out, indexes, w) && find_extrapolated(out, w);
+    fine = fine && out->extrapolated != NULL && find_strata(out, indexes, w) && find_extrapolated(out, w);
     jm__map_free(&numbers);
     free(indexes[0].bursts);
     free(indexes[1].bursts);
@@ -544,40 +546,41 @@ static bool collect_step_intervals(collector *c)
     return true;
 }
 
-/* Sort by process; the steps of each are in order of time already. False if memory is out. */
-static bool sort_by_process(jm__strata *out, size_t spans)
+static int by_process(const void *a, const void *b)
 {
-    size_t count = out->step_intervals.count;
-    for (size_t i = 0; i < count; i++)
-        out->step_intervals_of[out->step_intervals.items[i].process + 1]++;
-    for (size_t p = 0; p < out->processes; p++)
-        out->step_intervals_of[p + 1] += out->step_intervals_of[p];
-    if (out->processes == 1) return true;
-    jm__step_interval *sorted = malloc((count + 1) * sizeof *sorted);
-    uint32_t *number = malloc((count + 1) * sizeof *number);
-    size_t *next = malloc((out->processes + 1) * sizeof *next);
-    bool fine = sorted != NULL && number != NULL && next != NULL;
-    if (fine) memcpy(next, out->step_intervals_of, out->processes * sizeof *next);
-    for (size_t i = 0; fine && i < count; i++) {
-        number[i] = (uint32_t)next[out->step_intervals.items[i].process]++;
-        sorted[number[i]] = out->step_intervals.items[i];
-    }
-    for (size_t s = 0; fine && s < spans; s++)
-        if (out->step_interval_of_span[s] != 0)
-            out->step_interval_of_span[s] = number[out->step_interval_of_span[s] - 1] + 1;
-    if (fine) memcpy(out->step_intervals.items, sorted, count * sizeof *sorted);
-    free(sorted);
-    free(number);
-    free(next);
-    return fine;
+    const jm__step_interval *left = a, *right = b;
+    if (left->process != right->process) return left->process < right->process ? -1 : 1;
+    return (left->span > right->span) - (left->span < right->span); /* in order of time */
 }
 
-static bool is_traced(const jm__step_interval *step_interval, const jm__intervals *on, size_t *at)
+/* Sort by process and time; meanwhile spans name the step that they lie in by its span. False if memory is
+ * out. */
+static bool sort_by_process(jm__strata *out, size_t spans)
 {
-    int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
-    if (length_ns <= 0) return jm__intervals_contain(on, step_interval->start_ns);
-    return (double)jm__intervals_next_overlap_ns(on, at, step_interval->start_ns,
-                                                 step_interval->step_end_ns) >=
+    jm__step_interval *steps = out->step_intervals.items;
+    size_t count = out->step_intervals.count;
+    uint32_t *number = calloc(spans + 1, sizeof *number), *of_span = out->step_interval_of_span;
+    if (number == NULL) return false;
+    for (size_t s = 0; s < spans; s++)
+        if (of_span[s] != 0) of_span[s] = steps[of_span[s] - 1].span + 1;
+    jm__sort(steps, count, sizeof *steps, by_process);
+    for (size_t i = 0; i < count; i++) {
+        number[steps[i].span] = (uint32_t)i + 1;
+        out->step_intervals_of[steps[i].process + 1]++;
+    }
+    for (size_t s = 0; s < spans; s++)
+        if (of_span[s] != 0) of_span[s] = number[of_span[s] - 1];
+    for (size_t p = 0; p < out->processes; p++)
+        out->step_intervals_of[p + 1] += out->step_intervals_of[p];
+    free(number);
+    return true;
+}
+
+static bool is_traced(const jm__step_interval *step, const jm__intervals *on, size_t *at)
+{
+    int64_t length_ns = step->step_end_ns - step->start_ns;
+    if (length_ns <= 0) return jm__intervals_contain(on, step->start_ns);
+    return (double)jm__intervals_next_overlap_ns(on, at, step->start_ns, step->step_end_ns) >=
            traced_share * (double)length_ns;
 }
 
@@ -659,15 +662,13 @@ static bool collect_first_steps(first_steps *all, const jm__strata *out, const j
     jm__map interval_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
     bool fine = true;
     for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &out->step_intervals.items[i];
-        if (!step_interval->traced) continue;
-        int64_t interval = (int64_t)jm__intervals_first_after(&w->traced[step_interval->process].on,
-                                                              step_interval->start_ns);
-        const jm__map_value *found = jm__map_find(&interval_of, &step_interval->kind);
+        const jm__step_interval *step = &out->step_intervals.items[i];
+        if (!step->traced) continue;
+        int64_t interval = (int64_t)jm__intervals_first_after(&w->traced[step->process].on, step->start_ns);
+        const jm__map_value *found = jm__map_find(&interval_of, &step->kind);
         if (found != NULL && found->id != interval) continue;
-        fine = (found != NULL ||
-                jm__map_put(&interval_of, &step_interval->kind, (jm__map_value){.id = interval})) &&
-               jm__vec_push(all, ((first_step){step_interval->kind, i}));
+        fine = (found != NULL || jm__map_put(&interval_of, &step->kind, (jm__map_value){.id = interval})) &&
+               jm__vec_push(all, ((first_step){step->kind, i}));
     }
     jm__map_free(&interval_of);
     if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_kind_then_time);
@@ -682,8 +683,8 @@ static bool find_warm_up(jm__strata *out, const jm__strata_requested *w)
     fine = fine && lengths != NULL;
     for (size_t first = 0, end; fine && first < all.count; first = end) {
         for (end = first; end < all.count && all.items[end].kind == all.items[first].kind; end++) {
-            const jm__step_interval *step_interval = &out->step_intervals.items[all.items[end].step_interval];
-            lengths[end - first] = (double)(step_interval->step_end_ns - step_interval->start_ns);
+            const jm__step_interval *step = &out->step_intervals.items[all.items[end].step_interval];
+            lengths[end - first] = (double)(step->step_end_ns - step->start_ns);
         }
         size_t warm_up = jm_repeats_warm_up(lengths, end - first);
         for (size_t i = first; i < first + warm_up; i++)
@@ -721,15 +722,14 @@ static void mark_recorded(jm__strata *out, const jm__dataset *d)
 }
 
 /* Whether a step's length counts, for the traced or the untraced ones. */
-static bool is_comparable(const jm__strata *out, const jm__step_interval *step_interval,
-                          const jm__intervals *steps, size_t *at)
+static bool is_comparable(const jm__strata *out, const jm__step_interval *step, const jm__intervals *steps,
+                          size_t *at)
 {
-    int64_t end_ns = step_interval->step_end_ns;
-    if (step_interval->stratum >= out->bursts.count || step_interval->warm_up) return false;
-    if (step_interval->traced) return true;
-    return !step_interval->recorded &&
-           jm__intervals_next_overlap_ns(steps, at, step_interval->start_ns, end_ns) >=
-               end_ns - step_interval->start_ns;
+    int64_t end_ns = step->step_end_ns;
+    if (step->stratum >= out->bursts.count || step->warm_up) return false;
+    if (step->traced) return true;
+    return !step->recorded &&
+           jm__intervals_next_overlap_ns(steps, at, step->start_ns, end_ns) >= end_ns - step->start_ns;
 }
 
 static bool collect_lengths(step_lengths *all, const jm__strata *out, const jm__strata_requested *w)
@@ -737,11 +737,10 @@ static bool collect_lengths(step_lengths *all, const jm__strata *out, const jm__
     for (size_t p = 0; p < out->processes; p++) {
         size_t at = 0;
         for (size_t i = out->step_intervals_of[p]; i < out->step_intervals_of[p + 1]; i++) {
-            const jm__step_interval *step_interval = &out->step_intervals.items[i];
-            if (!is_comparable(out, step_interval, &w->traced[p].steps, &at)) continue;
-            const step_length length = {2 * (size_t)step_interval->stratum + step_interval->traced,
-                                        (double)(step_interval->step_end_ns - step_interval->start_ns) *
-                                            1e-9};
+            const jm__step_interval *step = &out->step_intervals.items[i];
+            if (!is_comparable(out, step, &w->traced[p].steps, &at)) continue;
+            const step_length length = {2 * (size_t)step->stratum + step->traced,
+                                        (double)(step->step_end_ns - step->start_ns) * 1e-9};
             if (!jm__vec_push(all, length)) return false;
         }
     }
@@ -885,12 +884,10 @@ bool jm__single_burst_find(jm__strata *out)
     interval_means *of = calloc(out->bursts.count + 1, sizeof *of);
     bool fine = of != NULL;
     for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &out->step_intervals.items[i];
-        if (step_interval->traced || step_interval->recorded || step_interval->stratum >= out->bursts.count)
-            continue;
-        size_t step_intervals = out->bursts.items[step_interval->stratum].step_intervals;
-        add_step_time(&of[step_interval->stratum],
-                      (double)(step_interval->step_end_ns - step_interval->start_ns) * 1e-9,
+        const jm__step_interval *step = &out->step_intervals.items[i];
+        if (step->traced || step->recorded || step->stratum >= out->bursts.count) continue;
+        size_t step_intervals = out->bursts.items[step->stratum].step_intervals;
+        add_step_time(&of[step->stratum], (double)(step->step_end_ns - step->start_ns) * 1e-9,
                       step_intervals > INTERVAL_STEPS_MIN ? step_intervals : INTERVAL_STEPS_MIN);
     }
     for (size_t t = 0; fine && t < out->bursts.count; t++)

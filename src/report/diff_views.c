@@ -22,7 +22,7 @@ typedef struct diff_conditions {
 
 /* One row of the diff, or equal ones together. */
 typedef struct diff_part {
-    jm_diff_row row; /* of several the sums; interval, change and verdict only after diff_part_compare */
+    jm_diff_row row; /* of several the sums; interval, change and verdict only where it is shown */
     const jm__part *part;
     char *path;    /* "model.layers.*.mlp"; owned */
     bool in_first; /* the first run has it, so that `depth` gives its place; else the path is shown */
@@ -41,34 +41,26 @@ static bool diff_is_simulated(const jm_diff *diff)
     return any;
 }
 
-typedef struct mean {
-    double sum;
-    size_t count;
-} mean;
-
-static void add_value(mean *all, double value)
+/* The mean of a figure over the runs of a side that have it; NAN: none has. `field`: offset of the figure. */
+static double side_mean(const jm_diff *diff, int side, size_t field)
 {
-    if (!isfinite(value)) return;
-    all->sum += value;
-    all->count++;
-}
-
-static double mean_of(const mean *all)
-{
-    return all->count > 0 ? all->sum / (double)all->count : NAN;
+    double sum = 0, count = 0;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const char *quality = (const char *)jm_report_quality_get(diff->runs[r].report);
+        double value;
+        memcpy(&value, quality + field, sizeof value);
+        if (diff->runs[r].side != side || !isfinite(value)) continue;
+        sum += value;
+        count++;
+    }
+    return count > 0 ? sum / count : NAN;
 }
 
 static diff_conditions diff_conditions_of(const jm_diff *diff, int side)
 {
-    mean clock = {0}, temperature = {0}, throttled = {0};
-    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
-        const jm_report_quality *quality = jm_report_quality_get(diff->runs[r].report);
-        if (diff->runs[r].side != side) continue;
-        add_value(&clock, quality->clock_mhz);
-        add_value(&temperature, quality->temperature_c);
-        add_value(&throttled, quality->throttled_share);
-    }
-    return (diff_conditions){mean_of(&clock), mean_of(&temperature), mean_of(&throttled)};
+    return (diff_conditions){side_mean(diff, side, offsetof(jm_report_quality, clock_mhz)),
+                             side_mean(diff, side, offsetof(jm_report_quality, temperature_c)),
+                             side_mean(diff, side, offsetof(jm_report_quality, throttled_share))};
 }
 
 static jm__grade grade_of(const jm__diff_run *run)
@@ -217,64 +209,15 @@ static bool list_rows(folder *f)
 
 /* ---- names and sums of folded rows */
 
-enum { NUMBERS_SHOWN = 3 };
-
-/* Add a path component that differs among members: "*", or of a minority "1,3,5,..". `at`: the component in
- * each path. */
-static void add_numbers(jm__strbuf *out, const char *const *at, size_t count, bool minority)
-{
-    const char *last = "";
-    size_t written = 0;
-    if (!minority) {
-        jm__strbuf_add(out, "*");
-        return;
-    }
-    for (size_t i = 0; i < count && written <= NUMBERS_SHOWN; i++) {
-        size_t length = strcspn(at[i], ".");
-        if (length == strcspn(last, ".") && strncmp(at[i], last, length) == 0) continue;
-        jm__strbuf_add(out, written > 0 ? "," : "");
-        if (written < NUMBERS_SHOWN)
-            jm__strbuf_add_bytes(out, at[i], length);
-        else
-            jm__strbuf_add(out, "..");
-        last = at[i];
-        written++;
-    }
-}
-
-/* The common path: "model.layers.*.mlp". `at` points to all paths and is advanced. */
-static char *common_path(const char **at, const jm__part *part)
-{
-    size_t count = part->members;
-    jm__strbuf path = {0};
-    for (;;) {
-        size_t length = strcspn(at[0], ".");
-        bool same = true;
-        for (size_t i = 1; i < count && same; i++)
-            same = strcspn(at[i], ".") == length && strncmp(at[i], at[0], length) == 0;
-        if (same)
-            jm__strbuf_add_bytes(&path, at[0], length);
-        else
-            add_numbers(&path, at, count, part->minority);
-        bool end = at[0][length] == '\0';
-        for (size_t i = 0; i < count && !end; i++)
-            at[i] += strcspn(at[i], ".") + 1;
-        if (end) break;
-        jm__strbuf_add(&path, ".");
-    }
-    jm__part_name_path(&path, part);
-    return jm__strbuf_take(&path);
-}
-
 static char *path_of(const jm_diff *diff, const jm__fold *fold, const jm__part *part)
 {
     const char **at = calloc(part->members, sizeof *at);
-    if (at == NULL) return NULL;
-    for (size_t i = 0; i < part->members; i++)
+    jm__strbuf path = {.failed = at == NULL};
+    for (size_t i = 0; at != NULL && i < part->members; i++)
         at[i] = diff->rows.items[fold->rows[part->first + i]].path;
-    char *path = part->members == 1 ? strdup(at[0]) : common_path(at, part);
+    if (at != NULL) jm__common_path_add(&path, at, part, ".", part->minority);
     free(at);
-    return path;
+    return jm__strbuf_take(&path);
 }
 
 /* Only energies are summed; intervals are computed for the parts that are shown. */
@@ -328,13 +271,6 @@ static void diff_fold_free(diff_fold *fold)
         free(fold->parts.items[i].path);
     jm__vec_free(&fold->parts);
     jm__fold_free(&fold->fold);
-}
-
-static jm_status diff_part_compare(diff_part *part, const diff_fold *fold, const jm_diff *diff, jm_error *err)
-{
-    if (part->part->members == 1) return JM_OK;
-    return jm__diff_compare_rows(&part->row, diff, fold->fold.rows + part->part->first, part->part->members,
-                                 err);
 }
 
 /* ---- notes below the table: the runs of each side, and how their conditions differ */
@@ -571,7 +507,9 @@ static jm_status fill_chosen(jm__table *table, layout *view, diff_fold *fold, co
     for (size_t i = 0; filled && i < fold->parts.count; i++) {
         diff_part *part = &fold->parts.items[i];
         if (!chosen->shown[i]) continue;
-        JM_TRY(diff_part_compare(part, fold, view->diff, err));
+        if (part->part->members > 1)
+            JM_TRY(jm__diff_compare_rows(&part->row, view->diff, fold->fold.rows + part->part->first,
+                                         part->part->members, err));
         filled = add_part(table, view, part);
     }
     filled = filled &&

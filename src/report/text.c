@@ -1,10 +1,10 @@
 /* The report as a text table: which rows, in which order, with which columns. */
 #include "report/text.h"
 
+#include "base/map.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "base/plain.h"
-#include "base/search.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "base/vec.h"
@@ -225,16 +225,6 @@ static bool sort(shown_parts *picks, const jm__fold *fold, jm_sort by)
     jm__vec_free(picks);
     *picks = sorted;
     return ok;
-}
-
-/* List the selected parts of a fold that was made with `selected`: parents before their children, siblings in
- * `order`. */
-static jm_status list_and_sort(shown_parts *picks, const jm__fold *fold, const bool *selected, jm_sort order,
-                               jm_error *err)
-{
-    bool ok = list_parts(picks, fold, selected);
-    if (ok && order != JM_SORT_USUAL) ok = sort(picks, fold, order);
-    return ok ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
 /* ---- the cells of a row */
@@ -566,32 +556,22 @@ static bool *choose_rows(const view *v)
     return chosen;
 }
 
-static int by_text(const void *left, const void *right)
+/* Whether each path of the report has several rows, as the id of a map of texts. */
+static bool find_shared_paths(jm__map *shared, const jm_report *report)
 {
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-/* The paths of all rows, sorted; NULL if memory is out. */
-static const char **sort_paths(const jm_report *report)
-{
-    size_t count = jm_report_row_count(report);
-    const char **paths = calloc(count + 1, sizeof *paths);
-    if (paths == NULL) return NULL;
-    for (size_t i = 0; i < count; i++)
-        paths[i] = jm_report_row(report, i)->path;
-    qsort(paths, count, sizeof *paths, by_text);
-    return paths;
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const char *path = jm_report_row(report, i)->path;
+        int64_t again = jm__map_find(shared, &path) != NULL;
+        if (!jm__map_put(shared, &path, (jm__map_value){.id = again})) return false;
+    }
+    return true;
 }
 
 /* Whether the row's kind must be shown, because another row has the same path and a different kind. Not for
  * self-explaining names such as "(idle)". */
-static bool needs_kind(const char **paths, size_t count, const jm_row *row, bool by_span)
+static bool needs_kind(const jm__map *shared, const jm_row *row, bool by_span)
 {
-    if (row->name[0] == '(') return false;
-    if (by_span) return true;
-    size_t at;
-    jm__search(at, count, strcmp(paths[at], row->path) < 0);
-    return at + 1 < count && strcmp(paths[at + 1], row->path) == 0;
+    return row->name[0] != '(' && (by_span || jm__map_find(shared, &row->path)->id != 0);
 }
 
 /* The layer after a gap: "host late, < 1 ms, before layer.*". */
@@ -660,17 +640,16 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     return jm__table_push(table, line, &name) && ok;
 }
 
-static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, const char **sorted,
+static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, const jm__map *shared,
                              jm_error *err)
 {
-    size_t rows = jm_report_row_count(v->report);
     bool by_span = jm_report_options_get(v->report)->by == JM_BY_SPAN;
     for (size_t i = 0; i < v->picks.count; i++) {
         const shown_part *shown = &v->picks.items[i];
         jm__part *part = &v->fold.parts.items[shown->part];
         if (!chosen[i]) continue;
         JM_TRY(jm__fold_interval(&v->fold, v->report, part, err));
-        if (!add_line(table, v, shown, needs_kind(sorted, rows, &part->sum, by_span)))
+        if (!add_line(table, v, shown, needs_kind(shared, &part->sum, by_span)))
             return jm__no_memory(err, "jm_report_text");
     }
     return add_rest(table, v, chosen) ? JM_OK : jm__no_memory(err, "jm_report_text");
@@ -679,11 +658,12 @@ static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, cons
 static jm_status fill_table(jm__table *table, view *v, jm_error *err)
 {
     bool *chosen = choose_rows(v);
-    const char **sorted = sort_paths(v->report);
-    jm_status status = chosen != NULL && sorted != NULL ? fill_chosen(table, v, chosen, sorted, err)
-                                                        : jm__no_memory(err, "jm_report_text");
+    jm__map shared = JM_MAP_OF_TEXTS;
+    bool fine = chosen != NULL && find_shared_paths(&shared, v->report);
+    jm_status status =
+        fine ? fill_chosen(table, v, chosen, &shared, err) : jm__no_memory(err, "jm_report_text");
     free(chosen);
-    free(sorted);
+    jm__map_free(&shared);
     return status;
 }
 
@@ -722,8 +702,10 @@ static jm_status rows_table(jm__table *table, const jm_report *report, const jm_
     bool *selected;
     JM_TRY(find_selected(&selected, report, options, err));
     jm_status status = jm__fold_make(&v.fold, report, options->expand, selected, err);
-    if (status == JM_OK) status = list_and_sort(&v.picks, &v.fold, selected, options->sort, err);
-    if (status == JM_OK) {
+    bool listed = status == JM_OK && list_parts(&v.picks, &v.fold, selected) &&
+                  (options->sort == JM_SORT_USUAL || sort(&v.picks, &v.fold, options->sort));
+    if (status == JM_OK && !listed) status = jm__no_memory(err, "jm_report_text");
+    if (listed) {
         set_up_columns(table, &v);
         status = fill_table(table, &v, err);
     }

@@ -40,22 +40,22 @@ static bool add_row_weight(row_weights *all, uint32_t burst, uint32_t row, doubl
 }
 
 /* The row of a single step, or of its batch of requests. False if memory is out. */
-static bool row_of_step(jm__views *v, const jm__step_interval *step_interval, uint32_t *row)
+static bool row_of_step(jm__views *v, const jm__step_interval *step, uint32_t *row)
 {
     const jm__attribution *a = v->a;
     const jm__dataset *d = a->scope.dataset;
     bool requests = a->scope.options.by == JM_BY_REQUEST;
     bool requested =
-        jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->scope.options.process_id);
+        jm__dataset_process_has_pid(d, d->processes[step->process].id, a->scope.options.process_id);
     if (requests) {
-        uint32_t batch = a->scope.batches.of_step[step_interval->span];
+        uint32_t batch = a->scope.batches.of_step[step->span];
         *row = !requested   ? JM_REQUESTS_OTHERS
                : batch == 0 ? JM_REQUESTS_NONE
                             : JM_REQUESTS_FIRST + batch - 1;
         return true;
     }
-    size_t node = requested ? jm__view_span_node(v, step_interval->span)
-                            : jm__tree_top(v->tree, "(other processes)", "outside");
+    size_t node =
+        requested ? jm__view_span_node(v, step->span) : jm__tree_top(v->tree, "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
@@ -64,11 +64,11 @@ static bool find_by_step(row_weights *out, const lent_walk *l)
 {
     const jm__strata *strata = l->extrapolated->strata;
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        const jm__step_interval *step = &strata->step_intervals.items[i];
         uint32_t row;
         if (!(l->extrapolated->of_step_interval[i] > 0)) continue;
-        if (!row_of_step(l->views, step_interval, &row)) return false;
-        if (!add_row_weight(out, strata->items.items[step_interval->stratum].burst, row,
+        if (!row_of_step(l->views, step, &row)) return false;
+        if (!add_row_weight(out, strata->items.items[step->stratum].burst, row,
                             (double)l->extrapolated->of_step_interval[i]))
             return false;
     }
@@ -206,12 +206,16 @@ static size_t phase_of_step(const jm__attribution *a, size_t step)
     return span;
 }
 
+/* The power of an idle state; 0 if nothing is known of powers. */
+static double state_w(const jm__board_part *part, int state)
+{
+    return part->fit.known ? part->fit.power_w[part->work->columns.class_columns + (size_t)state] : 0;
+}
+
 void jm__extrapolated_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->time.extrapolated.strata == NULL || !part->fit.known) return;
-    double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state];
-    jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
+    jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * state_w(part, state));
 }
 
 /* Add the error of idle time that tracing caused in the steps of a burst: a share of it, in a state. */
@@ -219,14 +223,13 @@ static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t
                                      double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->time.extrapolated.strata == NULL || !part->fit.known) return;
-    double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
     const jm__strata *strata = part->time.extrapolated.strata;
+    double off_s[JM_DRAWS];
     uint32_t kind = strata->unsplit_kind_of
                         .items[strata->bursts.items[burst].kind - 1]; /* one error for all its bursts */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.bursts[burst].tracing_u_s;
-    jm__draws_add(v->tree, node, b, off_s, power_w);
+    jm__draws_add(v->tree, node, b, off_s, state_w(part, state));
 }
 
 /* Edges of spans and of their sections. At one time, ends come first. */
@@ -279,12 +282,10 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
             int64_t from = now->start_ns > from_ns ? now->start_ns : from_ns;
             int64_t to = now->end_ns < to_ns ? now->end_ns : to_ns;
             double seconds = (double)jm__intervals_overlap_ns(&part->time.traced, from, to) * 1e-9;
-            uint32_t sampler = first + (uint32_t)jm__sampler_column(&part->work->columns) + idle;
-            bool fine = seconds <= 0 || !idle ||
-                        walk->add(walk->context, section, first + jm__cursor_column(cursor, 0), seconds);
-            if (fine && seconds > 0 && sampled)
-                fine = walk->add_sampled(walk->context, section, sampler, seconds);
-            if (!fine) return false;
+            uint32_t column = first + jm__cursor_column(cursor, 0),
+                     sampler = first + (uint32_t)jm__sampler_column(&part->work->columns) + idle;
+            if (seconds > 0 && idle && !walk->add(walk->context, section, column, seconds)) return false;
+            if (seconds > 0 && sampled) walk->add_sampled(walk->context, section, sampler, seconds);
         }
         if (now->end_ns > to_ns) break; /* its rest belongs to the next interval */
     }
@@ -507,14 +508,13 @@ static void add_shared_time(jm__tree *tree, size_t node, size_t board, size_t co
     jm__tree_add(tree, node, (uint32_t)column, seconds);
 }
 
-static bool add_sampled(void *context, size_t section, uint32_t column, double seconds)
+static void add_sampled(void *context, size_t section, uint32_t column, double seconds)
 {
     idle_target *to = context;
     const jm__board_part *part = &to->views->a->boards[to->board];
     size_t node = node_in_phase(to->views, section, sampler_text, sampler_kind);
     to->sampled_s[column - part->first_column - jm__sampler_column(&part->work->columns)] += seconds;
     add_shared_time(to->views->tree, node, to->board, column, seconds);
-    return true;
 }
 
 static void add_unrecorded_time(void *context, size_t section, const jm__interval *time)

@@ -127,14 +127,14 @@ static bool add_extrapolated(const idle_target *target)
         for (int state = 0; state < JM_IDLE_STATES; state++)
             all_s += part->work->tally.extrapolated_idle_s[s][state];
     for (size_t i = 0; fine && all_s > 0 && i < extrapolated->strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &extrapolated->strata->step_intervals.items[i];
+        const jm__step_interval *step = &extrapolated->strata->step_intervals.items[i];
         if (!(extrapolated->of_step_interval[i] > 0)) continue;
-        double fraction = (double)extrapolated->of_step_interval[i] /
-                          extrapolated->of_stratum[step_interval->stratum].steps;
+        double fraction =
+            (double)extrapolated->of_step_interval[i] / extrapolated->of_stratum[step->stratum].steps;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double idle_s = fraction * part->work->tally.extrapolated_idle_s[step_interval->stratum][state];
-            fine = add_step_idle(target, step_interval->span, state, idle_s);
-            if (idle_s > 0) add_step_off(target, step_interval->span, state, idle_s / all_s);
+            double idle_s = fraction * part->work->tally.extrapolated_idle_s[step->stratum][state];
+            fine = add_step_idle(target, step->span, state, idle_s);
+            if (idle_s > 0) add_step_off(target, step->span, state, idle_s / all_s);
         }
     }
     return fine;
@@ -148,15 +148,15 @@ static bool split_tracing(const idle_target *target)
     jm__views *v = target->views;
     bool fine = true;
     for (size_t i = 0; fine && i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        if (!jm__step_interval_is_sampled(step_interval)) continue;
-        double each = 1 / (double)strata->bursts.items[step_interval->stratum].step_intervals;
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        if (!jm__step_interval_is_sampled(step)) continue;
+        double each = 1 / (double)strata->bursts.items[step->stratum].step_intervals;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double tracing_s = each * part->work->tally.bursts[step_interval->stratum].tracing_s[state];
+            double tracing_s = each * part->work->tally.bursts[step->stratum].tracing_s[state];
             if (tracing_s == 0) continue;
             size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            fine = add_step_idle(target, step_interval->span, state, -tracing_s);
+            fine = add_step_idle(target, step->span, state, -tracing_s);
             if (node == JM__NO_NODE) continue;
             v->tree->nodes.items[node].spent.busy_s += tracing_s;
             jm__tree_add(v->tree, node,

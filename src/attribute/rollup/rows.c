@@ -73,15 +73,6 @@ static void find_phase_rest(jm__subtotal *sub, jm__node *node)
     sub->measured_j += rest_j;
 }
 
-/* Add a node's own sums and measured energy. */
-static void add_plain(jm__subtotal *sub, const jm__node *node)
-{
-    jm__spent_add(&sub->spent, &node->spent, 1);
-    sub->measured_j += node->measured_j;
-    sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
-    sub->measured = sub->measured || node->measured;
-}
-
 static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *sub, const jm__node *node)
 {
     jm__mean_sums_add(&outer->means, &sub->means);
@@ -115,7 +106,10 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
         jm__mean_sums_add_cells(&sub->means, means, own, end - first);
         if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
         end = first;
-        add_plain(sub, node);
+        jm__spent_add(&sub->spent, &node->spent, 1);
+        sub->measured_j += node->measured_j;
+        sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
+        sub->measured = sub->measured || node->measured;
         sub->energy = jm__energy_of(a, sub->cells, sub->cell_count);
         size_t shared = shared_end;
         while (shared > 0 && tree->shared.items[shared - 1].node == n)
@@ -427,14 +421,14 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
     if (strata->step_intervals.count == 0) return;
     t->traced_steps = 0;
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        const jm__process *process = &a->scope.dataset->processes[step_interval->process];
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        const jm__process *process = &a->scope.dataset->processes[step->process];
         bool requested =
             jm__dataset_process_has_pid(a->scope.dataset, process->id, a->scope.options.process_id);
-        bool is_step = jm__marked_is_step(
-            &a->scope.marked, &a->scope.dataset->spans[step_interval->span]); /* or a phase without any */
-        t->traced_steps += requested && is_step && step_interval->traced &&
-                           jm__intervals_contain(&a->scope.windows, step_interval->start_ns);
+        bool is_step = jm__marked_is_step(&a->scope.marked,
+                                          &a->scope.dataset->spans[step->span]); /* or a phase without any */
+        t->traced_steps +=
+            requested && is_step && step->traced && jm__intervals_contain(&a->scope.windows, step->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;
     t->tracing_slow_down = strata->slow_down;
@@ -622,25 +616,28 @@ static jm_status reconcile_all(reconciliation *s, size_t *begin, jm_error *err)
 static jm_status reconcile_phases(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                   jm_error *err)
 {
-    reconciliation s = {.subtotals = subtotals, .tree = tree, .a = a};
-    size_t count = tree->nodes.count, *begin = NULL;
-    size_t **const numbers[] = {&begin, &s.members, &s.first_cell};
-    double **const arrays[] = {&s.seconds, &s.covariance, &s.max_w, &s.shared, &s.max_j, &s.gain};
-    bool fine = true;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        *numbers[i] = calloc(count + 2, sizeof(size_t));
-        fine = fine && *numbers[i] != NULL;
+    size_t count = tree->nodes.count, *numbers = calloc(3 * (count + 2), sizeof *numbers);
+    double *of_columns = calloc(3 * a->columns + 1, sizeof *of_columns);
+    double *of_nodes = calloc(3 * count + 1, sizeof *of_nodes);
+    jm_status status = JM_NO_MEMORY;
+    if (numbers != NULL && of_columns != NULL && of_nodes != NULL) {
+        reconciliation s = {.subtotals = subtotals,
+                            .tree = tree,
+                            .a = a,
+                            .members = numbers,
+                            .first_cell = numbers + count + 2,
+                            .seconds = of_columns,
+                            .covariance = of_columns + a->columns,
+                            .max_w = of_columns + 2 * a->columns,
+                            .shared = of_nodes,
+                            .max_j = of_nodes + count,
+                            .gain = of_nodes + 2 * count};
+        status = reconcile_all(&s, numbers + 2 * (count + 2), err);
     }
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        *arrays[i] = calloc((i < 3 ? a->columns : count) + 1, sizeof(double));
-        fine = fine && *arrays[i] != NULL;
-    }
-    jm_status status = fine ? reconcile_all(&s, begin, err) : jm__no_memory(err, "jm_report_create");
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        free(*numbers[i]);
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(*arrays[i]);
-    return status;
+    free(numbers);
+    free(of_columns);
+    free(of_nodes);
+    return status == JM_NO_MEMORY ? jm__no_memory(err, "jm_report_create") : status;
 }
 
 static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__board_set boards)

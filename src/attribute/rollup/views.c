@@ -472,36 +472,31 @@ static bool has_shape(const jm__class *row)
     return !row->waits && !row->joint && row->grid[0] != 0;
 }
 
-static int by_name(const void *a, const void *b, void *context)
+/* Mark the classes with a shape whose name ran in more than one. False if memory is out. */
+static bool find_split(jm__views *v)
 {
-    const jm__class *classes = context;
-    const jm__class *left = &classes[*(const uint32_t *)a], *right = &classes[*(const uint32_t *)b];
-    int order = strcmp(left->name, right->name);
-    return order != 0 ? order : strcmp(left->kind, right->kind);
-}
-
-/* Mark the classes with a shape whose name ran in more than one. */
-static void find_split(jm__views *v, uint32_t *order)
-{
-    jm__class *classes = v->a->work.classes.items;
-    size_t count = 0;
-    for (size_t c = 0; c < v->a->work.classes.count; c++)
-        if (has_shape(&classes[c])) order[count++] = (uint32_t)c;
-    qsort_r(order, count, sizeof *order, by_name, classes);
-    for (size_t i = 0; i + 1 < count; i++)
-        if (by_name(&order[i], &order[i + 1], classes) == 0)
-            v->split[order[i]] = v->split[order[i + 1]] = true;
+    const jm__class *classes = v->a->work.classes.items;
+    jm__map first = {.key_size = sizeof(row_name)}; /* texts are interned */
+    bool fine = true;
+    for (size_t c = 0; fine && c < v->a->work.classes.count; c++) {
+        if (!has_shape(&classes[c])) continue;
+        const row_name key = {classes[c].name, classes[c].kind};
+        const jm__map_value *found = jm__map_find(&first, &key);
+        if (found != NULL)
+            v->split[c] = v->split[found->id] = true;
+        else
+            fine = jm__map_put(&first, &key, (jm__map_value){.id = (int64_t)c});
+    }
+    jm__map_free(&first);
+    return fine;
 }
 
 jm_status jm__views_set_classes(jm__views *v, jm_error *err)
 {
     size_t count = v->a->work.classes.count;
-    uint32_t *order = calloc(count + 1, sizeof *order);
     v->of_class = calloc(count + 1, sizeof *v->of_class);
     v->split = calloc(count + 1, sizeof *v->split);
-    bool fine = order != NULL && v->of_class != NULL && v->split != NULL;
-    if (fine && count > 0) find_split(v, order);
-    free(order);
+    bool fine = v->of_class != NULL && v->split != NULL && find_split(v);
     return fine ? JM_OK : jm__no_memory(err, "jm__views_set_classes");
 }
 

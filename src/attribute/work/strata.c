@@ -123,17 +123,17 @@ static overlap overlap_of(const jm__step_interval *step_interval, const jm__inte
 /* An untraced step interval, or the time after a traced step. */
 static void add_step_interval_weight(jm__extrapolated *out, size_t number, overlap report, overlap steady)
 {
-    const jm__step_interval *step_interval = &out->strata->step_intervals.items[number];
-    jm__stratum_sum *sum = &out->of_stratum[step_interval->stratum];
+    const jm__step_interval *step = &out->strata->step_intervals.items[number];
+    jm__stratum_sum *sum = &out->of_stratum[step->stratum];
     sum->seconds += report.seconds;
     sum->steady_s += steady.seconds;
-    if (step_interval->traced) return;
-    uint32_t burst = out->strata->items.items[step_interval->stratum].burst;
+    if (step->traced) return;
+    uint32_t burst = out->strata->items.items[step->stratum].burst;
     double each = 1 / (double)out->strata->bursts.items[burst].step_intervals;
     sum->steps += each * report.step;
     sum->steady_steps += each * steady.step;
-    sum->step_s += 1e-9 * report.step * (double)(step_interval->step_end_ns - step_interval->start_ns);
-    if (step_interval->recorded) sum->recorded += report.step;
+    sum->step_s += 1e-9 * report.step * (double)(step->step_end_ns - step->start_ns);
+    if (step->recorded) sum->recorded += report.step;
     if (out->of_step_interval != NULL) out->of_step_interval[number] = (float)(each * report.step);
 }
 
@@ -142,10 +142,10 @@ static void add_weights(jm__extrapolated *out, size_t process, const requested_t
     size_t report_at = 0, steady_at = 0;
     for (size_t i = out->strata->step_intervals_of[process]; i < out->strata->step_intervals_of[process + 1];
          i++) {
-        const jm__step_interval *step_interval = &out->strata->step_intervals.items[i];
-        if (step_interval->stratum == JM__NO_STRATUM) continue;
-        overlap report = overlap_of(step_interval, &of->report, &report_at);
-        add_step_interval_weight(out, i, report, overlap_of(step_interval, &of->steady, &steady_at));
+        const jm__step_interval *step = &out->strata->step_intervals.items[i];
+        if (step->stratum == JM__NO_STRATUM) continue;
+        overlap report = overlap_of(step, &of->report, &report_at);
+        add_step_interval_weight(out, i, report, overlap_of(step, &of->steady, &steady_at));
     }
 }
 

@@ -25,9 +25,9 @@ typedef struct jm__step_interval {
 } jm__step_interval;
 
 /* Whether it represents untraced steps of its kind. */
-static inline bool jm__step_interval_is_sampled(const jm__step_interval *step_interval)
+static inline bool jm__step_interval_is_sampled(const jm__step_interval *step)
 {
-    return step_interval->traced && !step_interval->warm_up;
+    return step->traced && !step->warm_up;
 }
 
 #define JM__NO_STRATUM UINT32_MAX
@@ -164,10 +164,10 @@ void jm__extrapolated_free(jm__extrapolated *extrapolated);
 
 /* The draws of a traced step interval. */
 static inline const double *jm__extrapolated_draws(const jm__extrapolated *extrapolated,
-                                                   const jm__step_interval *step_interval)
+                                                   const jm__step_interval *step)
 {
-    size_t unit = extrapolated->of_burst[step_interval->stratum].unit +
-                  (extrapolated->of_burst[step_interval->stratum].alone ? step_interval->burst_index : 0);
+    size_t unit = extrapolated->of_burst[step->stratum].unit +
+                  (extrapolated->of_burst[step->stratum].alone ? step->burst_index : 0);
     return extrapolated->draws + unit * JM_DRAWS;
 }
 

@@ -112,11 +112,10 @@ void jm__extrapolated_assign(jm__counted_as *as, const jm__extrapolated *extrapo
                              size_t span, size_t process)
 {
     if (process == extrapolated->strata->processes || !extrapolated->uses[process]) return;
-    const jm__step_interval *step_interval = step_interval_of(extrapolated->strata, item, span, process);
+    const jm__step_interval *step = step_interval_of(extrapolated->strata, item, span, process);
     as->view = extrapolated->view_of[process];
-    if (step_interval != NULL && jm__step_interval_is_sampled(step_interval) &&
-        extrapolated->of_burst[step_interval->stratum].steps > 0)
-        as->step_interval = step_interval;
+    if (step != NULL && jm__step_interval_is_sampled(step) && extrapolated->of_burst[step->stratum].steps > 0)
+        as->step_interval = step;
 }
 
 /* Seconds of [from, to] in the windows; calls come in order of time. */
@@ -187,12 +186,12 @@ static void count_in_bursts(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle
     while (s->step_interval_at < end && strata->step_intervals.items[s->step_interval_at].end_ns <= s->now_ns)
         s->step_interval_at++;
     for (size_t i = s->step_interval_at; i < end && strata->step_intervals.items[i].start_ns < to_ns; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        int64_t from = step_interval->start_ns > s->now_ns ? step_interval->start_ns : s->now_ns;
-        int64_t to = step_interval->end_ns < to_ns ? step_interval->end_ns : to_ns;
-        if (!jm__step_interval_is_sampled(step_interval) || to <= from) continue;
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        int64_t from = step->start_ns > s->now_ns ? step->start_ns : s->now_ns;
+        int64_t to = step->end_ns < to_ns ? step->end_ns : to_ns;
+        if (!jm__step_interval_is_sampled(step) || to <= from) continue;
         double share = (double)(to - from) / length_ns;
-        jm__burst_sum *sum = &s->tally->bursts[step_interval->stratum];
+        jm__burst_sum *sum = &s->tally->bursts[step->stratum];
         sum->idle_s[state][of->burst_cause] += (double)(to - from) * 1e-9;
         sum->report_s[state][of->burst_cause] += share * seconds.report_s;
         sum->steady_s[state] += share * seconds.steady_s;
