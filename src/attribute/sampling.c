@@ -671,7 +671,7 @@ static bool collect_first_steps(first_steps *all, const jm__strata *out, const j
                jm__vec_push(all, ((first_step){step->kind, i}));
     }
     jm__map_free(&interval_of);
-    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_kind_then_time);
+    jm__sort(all->items, all->count, sizeof *all->items, by_kind_then_time);
     return fine;
 }
 
@@ -757,7 +757,7 @@ static int by_group_and_length(const void *a, const void *b)
 /* Fills in stats[2 * bursts], which are 0. */
 static void find_stats(length_stats *stats, const step_lengths *all)
 {
-    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_group_and_length);
+    jm__sort(all->items, all->count, sizeof *all->items, by_group_and_length);
     for (size_t first = 0, end; first < all->count; first = end) {
         const step_length *of = &all->items[first];
         for (end = first + 1; end < all->count && all->items[end].group == of->group; end++) {

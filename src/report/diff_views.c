@@ -20,19 +20,6 @@ typedef struct diff_conditions {
     double clock_mhz, temperature_c, throttled_share;
 } diff_conditions;
 
-/* One row of the diff, or equal ones together. */
-typedef struct diff_part {
-    jm_diff_row row; /* of several the sums; interval, change and verdict only where it is shown */
-    const jm__part *part;
-    char *path;    /* "model.layers.*.mlp"; owned */
-    bool in_first; /* the first run has it, so that `depth` gives its place; else the path is shown */
-} diff_part;
-
-typedef struct diff_fold {
-    jm__fold fold;
-    JM_VEC(diff_part) parts;
-} diff_fold;
-
 static bool diff_is_simulated(const jm_diff *diff)
 {
     bool any = false;
@@ -209,6 +196,7 @@ static bool list_rows(folder *f)
 
 /* ---- names and sums of folded rows */
 
+/* "model.layers.*.mlp"; NULL if memory is out. */
 static char *path_of(const jm_diff *diff, const jm__fold *fold, const jm__part *part)
 {
     const char **at = calloc(part->members, sizeof *at);
@@ -234,43 +222,20 @@ static jm_diff_row sum_of(const jm_diff *diff, const jm__fold *fold, const jm__p
     return sum;
 }
 
-static jm_status list_parts(diff_fold *fold, const jm_diff *diff, jm_error *err)
-{
-    for (size_t i = 0; i < fold->fold.parts.count; i++) {
-        const jm__part *part = &fold->fold.parts.items[i];
-        diff_part mine = {.row = sum_of(diff, &fold->fold, part),
-                          .part = part,
-                          .path = path_of(diff, &fold->fold, part),
-                          .in_first = jm__diff_place(diff, part->row, 0) != JM__NO_PLACE};
-        if (mine.path != NULL && jm__vec_push(&fold->parts, mine)) continue;
-        free(mine.path);
-        return jm__no_memory(err, "jm_diff_text");
-    }
-    return JM_OK;
-}
-
 /* Fold equal layers. In each run they have the same type, boards and number of calls. Neither their energy on
  * a side nor its change differs from the median layer by more than 5 % and three standard uncertainties (of
  * one run, as errors may be common to all). Other keys than layers, or jm_diff_options.expand: each row is
- * its own part. Zero-initialise; free in any case. */
-static jm_status diff_fold_make(diff_fold *fold, const jm_diff *diff, jm_error *err)
+ * its own part. */
+static jm_status fold_rows(jm__fold *fold, const jm_diff *diff, jm_error *err)
 {
     folder f = {.diff = diff};
     const jm__fold_source source = {&f, diff->rows.count, row_at, is_equal};
     bool expand = diff->expand || jm_report_options_get(diff->runs[0].report)->by != JM_BY_LAYER;
     jm_status status =
-        list_rows(&f) ? jm__fold_rows(&fold->fold, &source, expand, err) : jm__no_memory(err, "jm_diff_text");
+        list_rows(&f) ? jm__fold_rows(fold, &source, expand, err) : jm__no_memory(err, "jm_diff_text");
     free(f.rows);
     free(f.queries);
-    return status == JM_OK ? list_parts(fold, diff, err) : status;
-}
-
-static void diff_fold_free(diff_fold *fold)
-{
-    for (size_t i = 0; i < fold->parts.count; i++)
-        free(fold->parts.items[i].path);
-    jm__vec_free(&fold->parts);
-    jm__fold_free(&fold->fold);
+    return status;
 }
 
 /* ---- notes below the table: the runs of each side, and how their conditions differ */
@@ -413,14 +378,15 @@ typedef struct choice {
     size_t small, past_limit;
 } choice;
 
-static bool choose_rows(choice *chosen, const jm_diff *diff, const diff_fold *fold, size_t limit)
+static bool choose_rows(choice *chosen, const jm_diff *diff, const jm__fold *fold, size_t limit)
 {
     size_t count = fold->parts.count, large = 0;
     weighted_row *order = calloc(count + 1, sizeof *order);
     *chosen = (choice){.shown = calloc(count + 1, sizeof *chosen->shown)};
     bool ok = order != NULL && chosen->shown != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        order[i] = (weighted_row){weight_of(diff, &fold->parts.items[i].row), i};
+        jm_diff_row row = sum_of(diff, fold, &fold->parts.items[i]);
+        order[i] = (weighted_row){weight_of(diff, &row), i};
         large += order[i].weight > 0;
     }
     if (ok) {
@@ -479,17 +445,24 @@ static bool add_total(jm__table *table, layout *view)
     return jm__table_push(table, line, &name);
 }
 
-static bool add_part(jm__table *table, layout *view, const diff_part *part)
+static jm_status add_part(jm__table *table, layout *view, const jm__fold *fold, const jm__part *part,
+                          jm_error *err)
 {
-    const jm_diff_row *row = &part->row;
-    const char *text = view->whole_paths || !part->in_first ? part->path : part->part->name;
-    jm__table_line line = {
-        .depth = row->depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->part->row + 1};
+    const jm_diff *diff = view->diff;
+    jm_diff_row row = sum_of(diff, fold, part);
+    if (part->members > 1)
+        JM_TRY(jm__diff_compare_rows(&row, diff, fold->rows + part->first, part->members, err));
+    /* Only in the first run does the depth give its place. */
+    bool by_name = !view->whole_paths && jm__diff_place(diff, part->row, 0) != JM__NO_PLACE;
+    char *text = by_name ? strdup(part->name) : path_of(diff, fold, part);
+    if (text == NULL) return jm__no_memory(err, "jm_diff_text");
+    jm__table_line line = {.depth = row.depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->row + 1};
     jm__strbuf name = {0};
     jm__utf8_add(&name, text, true);
-    if (row->path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
-    write_cells(&line, view, row, part->part->members);
-    return jm__table_push(table, line, &name);
+    free(text);
+    if (row.path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row.kind);
+    write_cells(&line, view, &row, part->members);
+    return jm__table_push(table, line, &name) ? JM_OK : jm__no_memory(err, "jm_diff_text");
 }
 
 static bool add_count(jm__table *table, size_t count, const char *what)
@@ -500,17 +473,12 @@ static bool add_count(jm__table *table, size_t count, const char *what)
     return jm__table_push(table, (jm__table_line){.depth = 1}, &name);
 }
 
-static jm_status fill_chosen(jm__table *table, layout *view, diff_fold *fold, const choice *chosen,
+static jm_status fill_chosen(jm__table *table, layout *view, const jm__fold *fold, const choice *chosen,
                              jm_error *err)
 {
     bool filled = add_total(table, view);
     for (size_t i = 0; filled && i < fold->parts.count; i++) {
-        diff_part *part = &fold->parts.items[i];
-        if (!chosen->shown[i]) continue;
-        if (part->part->members > 1)
-            JM_TRY(jm__diff_compare_rows(&part->row, view->diff, fold->fold.rows + part->part->first,
-                                         part->part->members, err));
-        filled = add_part(table, view, part);
+        if (chosen->shown[i]) JM_TRY(add_part(table, view, fold, &fold->parts.items[i], err));
     }
     filled = filled &&
              add_count(table, chosen->past_limit, chosen->past_limit == 1 ? "more row" : "more rows") &&
@@ -566,13 +534,13 @@ static void set_up_columns(jm__table *table, const titles *texts, bool several)
     table->columns[table->column_count++] = (jm__table_column){.left = true};
 }
 
-static jm_status fill_table(jm__table *table, titles *texts, layout *view, diff_fold *fold, size_t limit,
+static jm_status fill_table(jm__table *table, titles *texts, layout *view, const jm__fold *fold, size_t limit,
                             jm_error *err)
 {
     choice chosen = {0};
     bool ok = choose_rows(&chosen, view->diff, fold, limit) && write_titles(texts, view);
     for (size_t i = 0; ok && i < fold->parts.count; i++)
-        view->several = view->several || (chosen.shown[i] && fold->parts.items[i].part->members > 1);
+        view->several = view->several || (chosen.shown[i] && fold->parts.items[i].members > 1);
     set_up_columns(table, texts, view->several);
     jm_status status = ok ? fill_chosen(table, view, fold, &chosen, err) : jm__no_memory(err, "jm_diff_text");
     free(chosen.shown);
@@ -581,12 +549,12 @@ static jm_status fill_table(jm__table *table, titles *texts, layout *view, diff_
 
 static jm_status make_table(jm__table *table, titles *texts, layout *view, size_t limit, jm_error *err)
 {
-    diff_fold fold = {0};
+    jm__fold fold = {0};
     *table = (jm__table){0};
     view->scale = jm__energy_scale_for(fmax(view->diff->total.a_j, view->diff->total.b_j));
-    jm_status status = diff_fold_make(&fold, view->diff, err);
+    jm_status status = fold_rows(&fold, view->diff, err);
     if (status == JM_OK) status = fill_table(table, texts, view, &fold, limit, err);
-    diff_fold_free(&fold);
+    jm__fold_free(&fold);
     return status;
 }
 

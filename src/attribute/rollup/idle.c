@@ -1,6 +1,7 @@
 /* Idle time by cause and by phase, and work in rows of represented steps. */
 #include "attribute/rollup/idle.h"
 
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -122,7 +123,7 @@ static bool emit_by_step(const lent_walk *l, row_weights *all)
     size_t bursts = l->extrapolated->strata->bursts.count, cells = l->tally->lent.items.count;
     size_t *first = calloc(bursts + 2, sizeof *first);
     if (first == NULL) return false;
-    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_burst);
+    jm__sort(all->items, all->count, sizeof *all->items, by_burst);
     for (size_t t = 0, i = 0; t <= bursts; t++) {
         while (i < all->count && all->items[i].burst < t)
             i++;
@@ -266,7 +267,7 @@ static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__s
         const span_edge edge = {more->from_ns, more->span, NEXT_SECTION};
         if (walk->is_container(walk->context, more->span) && !jm__vec_push(edges, edge)) return false;
     }
-    if (edges->count > 1) qsort(edges->items, edges->count, sizeof *edges->items, by_time);
+    jm__sort(edges->items, edges->count, sizeof *edges->items, by_time);
     return true;
 }
 

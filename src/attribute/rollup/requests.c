@@ -4,6 +4,7 @@
 
 #include "attribute/rollup/energy.h"
 #include "attribute/rollup/idle.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -352,8 +353,7 @@ bool jm__request_rows_share(jm__request_rows *rows, jm__views *v)
     request_node *nodes = calloc(rows->batches->requests.count + 1, sizeof *nodes);
     bool fine = nodes != NULL && find_launch_variances(rows, v->a);
     count_steps(rows, v->a);
-    if (rows->cells.count > 1)
-        qsort(rows->cells.items, rows->cells.count, sizeof *rows->cells.items, by_batch);
+    jm__sort(rows->cells.items, rows->cells.count, sizeof *rows->cells.items, by_batch);
     for (size_t i = 0, end; fine && i < rows->cells.count; i = end) {
         for (end = i + 1;
              end < rows->cells.count && rows->cells.items[end].batch == rows->cells.items[i].batch;)

@@ -22,28 +22,20 @@ static bool is_collective(const jm__views *v, size_t section)
            JM_SPAN_COLLECTIVE;
 }
 
+static size_t (*const node_of_section[JM_BY_COUNT])(jm__views *views, size_t section) = {
+    [JM_BY_LAYER] = jm__view_layer_node,
+    [JM_BY_TYPE] = jm__view_type_node,
+    [JM_BY_PHASE] = jm__view_phase_node,
+    [JM_BY_SPAN] = jm__view_span_node,
+};
+
 static size_t section_node(jm__views *v, size_t section)
 {
     while (v->a->scope.options.by != JM_BY_SPAN && section != JM__NO_SPAN && is_collective(v, section))
         section =
             jm__section_parent(&v->a->scope.spans, section); /* a copy, for example, in a collective's span */
     if (section == JM__NO_SPAN) return outside_node(v);
-    switch (v->a->scope.options.by) {
-    case JM_BY_LAYER:
-        return jm__view_layer_node(v, section);
-    case JM_BY_TYPE:
-        return jm__view_type_node(v, section);
-    case JM_BY_PHASE:
-        return jm__view_phase_node(v, section);
-    case JM_BY_SPAN:
-        return jm__view_span_node(v, section);
-    case JM_BY_KERNEL:
-    case JM_BY_BOARD:
-    case JM_BY_REQUEST:
-    case JM_BY_COUNT:
-        break;
-    }
-    return JM__NO_NODE;
+    return node_of_section[v->a->scope.options.by](v, section);
 }
 
 static size_t node_of(jm__views *v, size_t section)

@@ -18,15 +18,6 @@ static int by_node_and_column(const void *a, const void *b)
     return (left->column > right->column) - (left->column < right->column);
 }
 
-/* Invalidates cell numbers. */
-static void sort_cells(jm__tree *tree)
-{
-    if (tree->cells.count > 1)
-        qsort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
-    if (tree->shared.count > 1)
-        qsort(tree->shared.items, tree->shared.count, sizeof *tree->shared.items, by_node_and_column);
-}
-
 /* Both are sorted by column. False if memory is out. */
 static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
 {
@@ -91,7 +82,8 @@ static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *
 static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                   const jm__means *means, jm_error *err)
 {
-    sort_cells(tree);
+    jm__sort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
+    jm__sort(tree->shared.items, tree->shared.count, sizeof *tree->shared.items, by_node_and_column);
     size_t end = tree->cells.count, shared_end = tree->shared.count;
     for (size_t n = tree->nodes.count; n-- > 0;) {
         jm__node *node = &tree->nodes.items[n];
@@ -783,11 +775,6 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     return fine ? JM_OK : jm__no_memory(err, "jm__rows_make");
 }
 
-static bool is_upstream(const jm__tree *tree, size_t node)
-{
-    return node != JM__NO_NODE && tree->nodes.items[node].upstream;
-}
-
 static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm_error *err)
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
@@ -807,7 +794,9 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];
         row->power_w = row->busy_s > 0 ? row->energy_j / row->busy_s : NAN;
-        bool shares = totals->total_energy_j > 0 && !is_upstream(m->tree, rows->nodes.items[i]);
+        size_t node = rows->nodes.items[i];
+        bool upstream = node != JM__NO_NODE && m->tree->nodes.items[node].upstream;
+        bool shares = totals->total_energy_j > 0 && !upstream;
         row->share = shares ? row->energy_j / totals->total_energy_j : NAN;
     }
     return m->tree->failed ? jm__no_memory(err, "jm__rows_make") : JM_OK;

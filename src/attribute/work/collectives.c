@@ -44,6 +44,10 @@ typedef struct collective_key {
     int64_t channel;
 } collective_key;
 
+typedef struct rank_key {
+    uint64_t channel, process_id, board;
+} rank_key;
+
 /* The operation by the kernel's name: "all-reduce"; NULL: unknown. */
 static const char *operation_of_kernel(const char *kernel)
 {
@@ -64,15 +68,20 @@ void jm__collectives_init(jm__collectives *c, const jm__span_index *spans, const
     *c = (jm__collectives){.spans = spans,
                            .classes = classes,
                            .numbers = {.key_size = sizeof(collective_key)},
-                           .channel_numbers = {.key_size = sizeof(channel_key)}};
+                           .channel_numbers = {.key_size = sizeof(channel_key)},
+                           .rank_numbers = {.key_size = sizeof(rank_key)}};
 }
 
 void jm__collectives_free(jm__collectives *c)
 {
+    for (size_t i = 0; i < c->ranks.count; i++)
+        jm__vec_free(&c->ranks.items[i].calls);
+    jm__vec_free(&c->ranks);
     jm__vec_free(&c->items);
     jm__vec_free(&c->channels);
     jm__map_free(&c->numbers);
     jm__map_free(&c->channel_numbers);
+    jm__map_free(&c->rank_numbers);
     jm__text_store_free(&c->texts);
     *c = (jm__collectives){0};
 }
@@ -207,40 +216,26 @@ static void unite_aliases(jm__collectives *c)
 static const double unmatched_max = 0.01;       /* by name: the calls may be of several groups */
 static const double unmatched_max_in_one = 0.5; /* of one communicator, whose calls have one order */
 
-void jm__collective_calls_free(jm__collective_calls *calls)
-{
-    for (size_t i = 0; i < calls->ranks.count; i++)
-        jm__vec_free(&calls->ranks.items[i].calls);
-    jm__vec_free(&calls->ranks);
-    jm__map_free(&calls->rank_at);
-    *calls = (jm__collective_calls){0};
-}
-
-typedef struct rank_key {
-    uint64_t channel, process_id, board;
-} rank_key;
-
 /* Leave a channel out of the comparison. */
-static void drop_channel(jm__collective_calls *calls, jm__channel *channel, size_t number)
+static void drop_channel(jm__collectives *c, size_t channel)
 {
-    channel->unknown = true;
-    for (size_t i = 0; i < calls->ranks.count; i++)
-        if (calls->ranks.items[i].channel == number) jm__vec_free(&calls->ranks.items[i].calls);
+    c->channels.items[channel].unknown = true;
+    for (size_t i = 0; i < c->ranks.count; i++)
+        if (c->ranks.items[i].channel == channel) jm__vec_free(&c->ranks.items[i].calls);
 }
 
-bool jm__collective_calls_add(jm__collective_calls *calls, jm__collectives *collectives, uint32_t collective,
-                              const char *kernel, const jm__item *item, size_t board)
+bool jm__collective_calls_add(jm__collectives *c, uint32_t collective, const char *kernel,
+                              const jm__item *item, size_t board)
 {
-    size_t number = collectives->items.items[collective].channel;
-    jm__channel *channel = &collectives->channels.items[number];
+    size_t number = c->items.items[collective].channel;
+    jm__channel *channel = &c->channels.items[number];
     const rank_key key = {number, (uint64_t)item->process_id, board};
     const jm__rank_calls first = {.channel = number, .process_id = item->process_id, .board = board};
-    calls->rank_at.key_size = sizeof key;
-    size_t rank = jm__map_item(&calls->rank_at, &key, &calls->ranks, &first);
+    size_t rank = jm__map_item(&c->rank_numbers, &key, &c->ranks, &first);
     if (rank == SIZE_MAX) return false;
     if (channel->unknown) return true;
     if (item->calls != 1 || channel->calls == JM_COLLECTIVE_CALLS_MAX) {
-        drop_channel(calls, channel, number);
+        drop_channel(c, number);
         return true;
     }
     channel->calls++;
@@ -249,7 +244,7 @@ bool jm__collective_calls_add(jm__collective_calls *calls, jm__collectives *coll
                                       .all_ns = JM__ALONE,
                                       .kernel = kernel,
                                       .collective = collective};
-    return jm__vec_push(&calls->ranks.items[rank].calls, call);
+    return jm__vec_push(&c->ranks.items[rank].calls, call);
 }
 
 static int by_time(const void *a, const void *b)
@@ -260,12 +255,12 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Once the calls are sorted: the call of a rank with the item's start and end; NULL: none. */
-static const jm__collective_call *collective_call_at(const jm__collective_calls *calls, size_t channel,
+static const jm__collective_call *collective_call_at(const jm__collectives *c, size_t channel,
                                                      const jm__item *item, size_t board)
 {
     const rank_key key = {channel, (uint64_t)item->process_id, board};
-    const jm__map_value *found = jm__map_find(&calls->rank_at, &key);
-    const jm__rank_calls *rank = found != NULL ? &calls->ranks.items[found->id] : NULL;
+    const jm__map_value *found = jm__map_find(&c->rank_numbers, &key);
+    const jm__rank_calls *rank = found != NULL ? &c->ranks.items[found->id] : NULL;
     const jm__collective_call requested = {.from_ns = item->start_ns, .to_ns = item->end_ns};
     if (rank == NULL || rank->calls.count == 0) return NULL;
     return bsearch(&requested, rank->calls.items, rank->calls.count, sizeof requested, by_time);
@@ -363,11 +358,11 @@ static size_t match_calls(matching *m)
     return fewest - matched;
 }
 
-static bool gather_ranks(matching *m, jm__collective_calls *calls, size_t channel)
+static bool gather_ranks(matching *m, jm__collectives *c, size_t channel)
 {
     m->ranks.count = m->at.count = 0;
-    for (size_t r = 0; r < calls->ranks.count; r++) {
-        jm__rank_calls *rank = &calls->ranks.items[r];
+    for (size_t r = 0; r < c->ranks.count; r++) {
+        jm__rank_calls *rank = &c->ranks.items[r];
         if (rank->channel != channel || rank->calls.count == 0) continue;
         qsort(rank->calls.items, rank->calls.count, sizeof *rank->calls.items, by_time);
         if (!jm__vec_push(&m->ranks, rank) || !jm__vec_push(&m->at, 0)) return false;
@@ -443,14 +438,14 @@ static bool sum_up(jm__collective_waits *waits, matching *m, const jm__intervals
     }
 }
 
-bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls *calls,
-                               const jm__collectives *collectives, const jm__intervals *const *windows)
+bool jm__collective_waits_find(jm__collective_waits *waits, jm__collectives *collectives,
+                               const jm__intervals *const *windows)
 {
     matching m = {0};
     bool fine = true;
     for (size_t c = 0; fine && c < collectives->channels.count; c++) {
         if (collectives->channels.items[c].unknown) continue;
-        fine = gather_ranks(&m, calls, c);
+        fine = gather_ranks(&m, collectives, c);
         if (!fine || m.ranks.count == 0) continue;
         match_channel(&m, &collectives->channels.items[c]);
         fine = sum_up(waits, &m, windows);
@@ -494,7 +489,6 @@ size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__colle
 void jm__ranks_free(jm__ranks *ranks)
 {
     jm__collectives_free(&ranks->collectives);
-    jm__collective_calls_free(&ranks->calls);
     jm__vec_free(&ranks->waits);
     free(ranks->waiting);
     *ranks = (jm__ranks){0};
@@ -552,7 +546,7 @@ static jm_status take_kernel(void *context, const jm__kernel_run *kernel, jm_err
     bool fine = jm__collective_of(collectives, jm__span_at(collectives->spans, kernel->span_id),
                                   (uint32_t)(kernel->class_id - 1), &info);
     if (fine && info.collective != JM__NO_COLLECTIVE)
-        fine = jm__collective_calls_add(&r->ranks->calls, collectives, info.collective, class->name, &item,
+        fine = jm__collective_calls_add(collectives, info.collective, class->name, &item,
                                         (size_t)stream->board_id - 1);
     return fine ? JM_OK : jm__no_memory(err, "jm__ranks_compare");
 }
@@ -584,12 +578,12 @@ static bool name_group(jm__ranks *ranks, const jm__dataset *d, size_t channel)
 {
     JM_VEC(int64_t) numbers = {0};
     bool fine = true, by_gpu = false;
-    for (size_t i = 0; i < ranks->calls.ranks.count; i++) {
-        const jm__process *process = jm__dataset_process(d, ranks->calls.ranks.items[i].process_id);
+    for (size_t i = 0; i < ranks->collectives.ranks.count; i++) {
+        const jm__process *process = jm__dataset_process(d, ranks->collectives.ranks.items[i].process_id);
         by_gpu = by_gpu || process == NULL || process->rank < 0;
     }
-    for (size_t i = 0; fine && i < ranks->calls.ranks.count; i++) {
-        const jm__rank_calls *rank = &ranks->calls.ranks.items[i];
+    for (size_t i = 0; fine && i < ranks->collectives.ranks.count; i++) {
+        const jm__rank_calls *rank = &ranks->collectives.ranks.items[i];
         if (rank->channel != channel) continue;
         fine = jm__vec_push(&numbers, by_gpu ? d->boards[rank->board].index
                                              : jm__dataset_process(d, rank->process_id)->rank);
@@ -631,7 +625,7 @@ jm_status jm__ranks_compare(jm__ranks *ranks, const jm__span_index *spans, jm__c
     jm__collectives_init(&ranks->collectives, spans, classes);
     if (d->kernels.each == NULL || !has_collectives(classes) || !has_several_ranks(d, windows)) return JM_OK;
     JM_TRY(d->kernels.each(d->kernels.context, false, take_kernel, &r, err));
-    bool fine = jm__collective_waits_find(&ranks->waits, &ranks->calls, &ranks->collectives, windows);
+    bool fine = jm__collective_waits_find(&ranks->waits, &ranks->collectives, windows);
     for (size_t c = 0; fine && c < ranks->collectives.channels.count; c++)
         fine = name_group(ranks, d, c);
     if (fine) unite_aliases(&ranks->collectives);
@@ -643,7 +637,7 @@ int64_t jm__ranks_all_ns(const jm__ranks *ranks, const jm__item *item, size_t bo
 {
     if (ranks->waits.count == 0) return item->start_ns;
     size_t channel = ranks->collectives.items.items[item->collective - 1].channel;
-    const jm__collective_call *call = collective_call_at(&ranks->calls, channel, item, board);
+    const jm__collective_call *call = collective_call_at(&ranks->collectives, channel, item, board);
     bool waited = call != NULL && call->all_ns > item->start_ns;
     return waited ? call->all_ns : item->start_ns;
 }

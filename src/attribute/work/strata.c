@@ -84,19 +84,20 @@ void jm__strata_free(jm__strata *strata)
     *strata = (jm__strata){0};
 }
 
-/* The extrapolated time of one process within the report. */
-typedef struct requested_time {
-    jm__intervals report, steady;
-} requested_time;
-
-static bool find_requested_time(requested_time *out, const jm__intervals *extrapolated,
-                                const jm__extrapolated_requested *w)
+/* The report's time within the extrapolated time of a process, or without it. False if memory is out. */
+static bool find_view(jm__extrapolated_view *out, const jm__extrapolated_requested *w,
+                      const jm__intervals *extrapolated,
+                      bool (*narrow)(jm__intervals *intervals, const jm__intervals *other))
 {
-    *out = (requested_time){0};
-    return jm__intervals_add_all(&out->report, extrapolated) &&
-           jm__intervals_intersect(&out->report, w->report) &&
-           jm__intervals_add_all(&out->steady, extrapolated) &&
-           jm__intervals_intersect(&out->steady, w->steady);
+    *out = (jm__extrapolated_view){0};
+    return jm__intervals_add_all(&out->report, w->report) && narrow(&out->report, extrapolated) &&
+           jm__intervals_add_all(&out->steady, w->steady) && narrow(&out->steady, extrapolated);
+}
+
+static void view_free(jm__extrapolated_view *view)
+{
+    jm__vec_free(&view->report);
+    jm__vec_free(&view->steady);
 }
 
 /* The overlap of a step interval with a set of time. Step intervals come in order. */
@@ -137,7 +138,7 @@ static void add_step_interval_weight(jm__extrapolated *out, size_t number, overl
     if (out->of_step_interval != NULL) out->of_step_interval[number] = (float)(each * report.step);
 }
 
-static void add_weights(jm__extrapolated *out, size_t process, const requested_time *of)
+static void add_weights(jm__extrapolated *out, size_t process, const jm__extrapolated_view *of)
 {
     size_t report_at = 0, steady_at = 0;
     for (size_t i = out->strata->step_intervals_of[process]; i < out->strata->step_intervals_of[process + 1];
@@ -152,26 +153,20 @@ static void add_weights(jm__extrapolated *out, size_t process, const requested_t
 static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapolated_requested *w)
 {
     const jm__strata *strata = out->strata;
-    requested_time of;
-    bool fine = find_requested_time(&of, &strata->extrapolated[process], w) &&
+    jm__extrapolated_view of;
+    bool fine = find_view(&of, w, &strata->extrapolated[process], jm__intervals_intersect) &&
                 jm__intervals_add_all(&out->time, &strata->extrapolated[process]);
     if (fine) add_weights(out, process, &of);
-    jm__vec_free(&of.report);
-    jm__vec_free(&of.steady);
+    view_free(&of);
     return fine;
 }
 
 static bool add_view(jm__extrapolated *out, const jm__intervals *extrapolated,
                      const jm__extrapolated_requested *w, uint32_t *number)
 {
-    jm__extrapolated_view view = {0};
-    bool fine = jm__intervals_add_all(&view.report, w->report) &&
-                jm__intervals_subtract(&view.report, extrapolated) &&
-                jm__intervals_add_all(&view.steady, w->steady) &&
-                jm__intervals_subtract(&view.steady, extrapolated) && jm__vec_push(&out->views, view);
-    if (!fine) {
-        jm__vec_free(&view.report);
-        jm__vec_free(&view.steady);
+    jm__extrapolated_view view;
+    if (!find_view(&view, w, extrapolated, jm__intervals_subtract) || !jm__vec_push(&out->views, view)) {
+        view_free(&view);
         return false;
     }
     *number = (uint32_t)out->views.count;
@@ -341,10 +336,8 @@ void jm__extrapolated_free(jm__extrapolated *extrapolated)
     free(extrapolated->parts);
     free(extrapolated->uses);
     free(extrapolated->view_of);
-    for (size_t v = 0; v < extrapolated->views.count; v++) {
-        jm__vec_free(&extrapolated->views.items[v].report);
-        jm__vec_free(&extrapolated->views.items[v].steady);
-    }
+    for (size_t v = 0; v < extrapolated->views.count; v++)
+        view_free(&extrapolated->views.items[v]);
     jm__vec_free(&extrapolated->views);
     jm__vec_free(&extrapolated->time);
     *extrapolated = (jm__extrapolated){0};

@@ -3,6 +3,7 @@
 
 #include "attribute/input/span_index.h"
 #include "base/clock.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static int by_start(const void *a, const void *b)
 
 void jm__items_sort(jm__items *items)
 {
-    if (items->count > 1) qsort(items->items, items->count, sizeof *items->items, by_start);
+    jm__sort(items->items, items->count, sizeof *items->items, by_start);
 }
 
 static jm_status emit_items(jm__time_order *order, size_t count, jm_error *err)
