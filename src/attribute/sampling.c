@@ -11,7 +11,6 @@
 #include <joulemap/repeats.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- kinds are split by counts and lengths
  *

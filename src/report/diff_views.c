@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "base/vec.h"
 #include "report/diff.h"
 #include "report/fold.h"
 #include "report/format.h"

@@ -535,25 +535,23 @@ static bool *choose_rows(const view *v)
     size_t count = v->picks.count, limit = v->options->limit, deep = 0;
     bool *chosen = calloc(count + 1, sizeof *chosen);
     ranked *order = calloc(count + 1, sizeof *order);
-    if (chosen != NULL && order != NULL) {
-        for (size_t i = 0; i < count; i++) {
-            const jm_row *row = &part_of(v, i)->sum;
-            int32_t depth = v->picks.items[i].depth;
-            if (v->options->depth > 0 && (uint64_t)depth >= v->options->depth) continue;
-            bool small = row->share < top_share; /* false for unknown shares */
-            double energy_j = isfinite(row->energy_j) ? row->energy_j : -INFINITY;
-            order[deep++] = (ranked){depth == 0 && !small, energy_j, i};
-        }
-        if (deep > 0) qsort(order, deep, sizeof *order, by_weight);
-        size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
-        for (size_t i = 0; i < end; i++)
-            chosen[order[i].shown] = true;
-    } else {
-        free(chosen);
-        chosen = NULL;
+    bool ok = chosen != NULL && order != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        const jm_row *row = &part_of(v, i)->sum;
+        int32_t depth = v->picks.items[i].depth;
+        if (v->options->depth > 0 && (uint64_t)depth >= v->options->depth) continue;
+        bool small = row->share < top_share; /* false for unknown shares */
+        double energy_j = isfinite(row->energy_j) ? row->energy_j : -INFINITY;
+        order[deep++] = (ranked){depth == 0 && !small, energy_j, i};
     }
+    jm__sort(order, deep, sizeof *order, by_weight);
+    size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
+    for (size_t i = 0; i < end; i++)
+        chosen[order[i].shown] = true;
     free(order);
-    return chosen;
+    if (ok) return chosen;
+    free(chosen);
+    return NULL;
 }
 
 /* Whether each path of the report has several rows, as the id of a map of texts. */

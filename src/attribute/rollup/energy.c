@@ -190,13 +190,12 @@ bool jm__draws_u_j(double **u_j, const jm__tree *tree)
     *u_j = NULL;
     size_t count = tree->nodes.count;
     if (tree->off_board_j == NULL || tree->off_j.count < count * JM_DRAWS || count == 0) return true;
-    double *off_j = malloc(count * JM_DRAWS * sizeof *off_j), *gain = malloc(count * sizeof *gain);
+    double *off_j = malloc(count * (JM_DRAWS + 1) * sizeof *off_j);
     size_t *phase = malloc(count * sizeof *phase);
     *u_j = calloc(count + 1, sizeof **u_j);
-    bool fine = off_j != NULL && gain != NULL && phase != NULL && *u_j != NULL;
-    if (fine) find_u(*u_j, off_j, gain, phase, tree);
+    bool fine = off_j != NULL && phase != NULL && *u_j != NULL;
+    if (fine) find_u(*u_j, off_j, off_j + count * JM_DRAWS, phase, tree);
     free(off_j);
-    free(gain);
     free(phase);
     return fine;
 }

@@ -116,9 +116,9 @@ static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 }
 
 /* Host spans count as work of each board, but their time counts once. */
-static bool first_of_host(const jm__attribution *a, size_t b)
+static bool has_own_time(const jm__attribution *a, size_t b)
 {
-    for (size_t i = 0; i < b; i++)
+    for (size_t i = 0; i < b && a->work.boards[b].from_host; i++)
         if (a->work.boards[i].from_host) return false;
     return true;
 }
@@ -135,7 +135,7 @@ static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, size_t 
     const jm__board_part *part = &a->boards[b];
     double energy_j = joules_of(part, use, seconds);
     int64_t kind = jm__use_context(&a->work, use)->kind;
-    if (!part->work->from_host || first_of_host(a, b)) to->busy_s += seconds;
+    if (has_own_time(a, b)) to->busy_s += seconds;
     if (part->work->columns.merged[a->work.uses.items.items[use].class_index]) to->merged_s += seconds;
     to->work_j += energy_j;
     if (kind == JM_SPAN_FORWARD) to->forward_j += energy_j;
@@ -164,7 +164,7 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
 {
     const jm__attribution *a = v->a;
     const jm__board_part *board = &a->boards[b];
-    bool own_time = !board->work->from_host || first_of_host(a, b);
+    bool own_time = has_own_time(a, b);
     jm__use_part parts[JM_USE_PARTS];
     size_t count = jm__use_parts(board->work, cell->use, parts);
     size_t up = v->tree->nodes.items[part].parent, section = v->tree->nodes.items[part].overlap_section;
@@ -217,7 +217,7 @@ static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *
     bool kernels = a->scope.options.by == JM_BY_KERNEL || a->scope.options.by == JM_BY_BOARD;
     bool inside = !kernels && node != cell->row;
     if (a->scope.options.by == JM_BY_REQUEST) return;
-    if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
+    if (!has_own_time(a, b)) return;
     bool wait = jm__view_is_wait(v, node);
     if (!kernels && !inside && !wait && !jm__view_is_collective(v, node)) return;
     if (!wait && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
@@ -393,7 +393,7 @@ static void add_collectives(jm__views *v, size_t b)
     jm_by by = v->a->scope.options.by;
     const jm__collective_sums *sums = &v->a->boards[b].work->tally.collectives;
     if (by == JM_BY_KERNEL || by == JM_BY_BOARD || by == JM_BY_REQUEST) return;
-    if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
+    if (!has_own_time(v->a, b)) return;
     for (size_t i = 0; i < sums->count; i++) {
         jm__node *node = &v->tree->nodes.items[sums->items[i].row];
         node->with_bytes += sums->items[i].with_bytes;

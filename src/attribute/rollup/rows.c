@@ -174,23 +174,20 @@ typedef struct reconciliation {
     double variance;    /* of the sum over the phase */
 } reconciliation;
 
-typedef double weight_of(const reconciliation *s, size_t node);
-
-/* Gains in proportion to weights, negative ones being 0; false if all are. */
-static bool set_gains(reconciliation *s, weight_of *weight)
+/* Gains in proportion to `base` (NULL: 0) plus `times` a node's own energy, negative ones being 0; false if
+ * all are. */
+static bool set_gains(reconciliation *s, const double *base, double times)
 {
     double sum = 0;
-    for (size_t m = s->first; m < s->end; m++)
-        sum += s->gain[s->members[m]] = fmax(0, weight(s, s->members[m]));
+    for (size_t m = s->first; m < s->end; m++) {
+        size_t n = s->members[m];
+        s->gain[n] = fmax(0, (base != NULL ? base[n] : 0) + times * s->tree->nodes.items[n].self_j);
+        sum += s->gain[n];
+    }
     if (!(sum > 0) || !isfinite(sum)) return false;
     for (size_t m = s->first; m < s->end; m++)
         s->gain[s->members[m]] /= sum;
     return true;
-}
-
-static double by_covariance(const reconciliation *s, size_t node)
-{
-    return s->shared[node];
 }
 
 /* Whether no row goes below zero or above the power of its boards. */
@@ -204,22 +201,12 @@ static bool keeps_limits(const reconciliation *s, double rest_j)
     return true;
 }
 
-static double by_headroom(const reconciliation *s, size_t node)
-{
-    return s->max_j[node] - s->tree->nodes.items[node].self_j;
-}
-
-static double by_energy(const reconciliation *s, size_t node)
-{
-    return s->tree->nodes.items[node].self_j;
-}
-
 static void find_gains(reconciliation *s, double rest_j)
 {
-    bool certain = !set_gains(s, by_covariance);
+    bool certain = !set_gains(s, s->shared, 0);
     if (!certain && keeps_limits(s, rest_j)) return;
-    if (!certain && rest_j > 0 && set_gains(s, by_headroom) && keeps_limits(s, rest_j)) return;
-    if ((!certain || rest_j < 0) && set_gains(s, by_energy)) return;
+    if (!certain && rest_j > 0 && set_gains(s, s->max_j, -1) && keeps_limits(s, rest_j)) return;
+    if ((!certain || rest_j < 0) && set_gains(s, NULL, 1)) return;
     for (size_t m = s->first; m < s->end; m++)
         s->gain[s->members[m]] = m == s->first;
 }
