@@ -54,15 +54,13 @@ static jm__sums sums_of(const jm_report *report)
 static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_report_options *options,
                       jm_error *err)
 {
-    jm_report_options given;
-    JM_TRY(copy_options(&given, options, err));
-    report->options = given;
+    JM_TRY(copy_options(&report->options, options, err));
     JM_TRY(copy_text(&report->phase, &report->options.phase, err));
     JM_TRY(copy_text(&report->prior, &report->options.prior, err));
     JM_TRY(copy_text(&report->model, &report->options.model, err));
     jm__attribution *a = &report->attribution;
     jm__rollup rollup = {0};
-    jm_status status = jm__attribution_begin(a, dataset, &given, err);
+    jm_status status = jm__attribution_begin(a, dataset, &report->options, err);
     if (status == JM_OK) status = jm__rollup_begin(&rollup, &report->tree, a, err);
     if (status == JM_OK) status = jm__attribution_fit(a, &rollup.rows, err);
     if (status == JM_OK) status = jm__rollup_fill(&rollup, err);

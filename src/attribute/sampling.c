@@ -11,7 +11,6 @@
 #include <joulemap/repeats.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- kinds are split by counts and lengths
  *
@@ -71,9 +70,9 @@ static bool collect_steps(split_tree *out, const jm__strata *strata, const jm__s
     }
     out->traced = malloc((count + 1) * sizeof *out->traced);
     for (size_t i = 0; out->traced != NULL && i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        if (jm__step_interval_is_sampled(step_interval))
-            out->traced[out->items.items[step_interval->kind - 1].end++] = counts_of(step_interval, w);
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step))
+            out->traced[out->items.items[step->kind - 1].end++] = counts_of(step, w);
     }
     return out->traced != NULL;
 }
@@ -160,13 +159,12 @@ static bool split_all(split_tree *all, jm__strata *strata)
 }
 
 /* The final kind of a step. */
-static uint32_t leaf_of(const split_tree *all, const jm__step_interval *step_interval,
-                        const jm__strata_requested *w)
+static uint32_t leaf_of(const split_tree *all, const jm__step_interval *step, const jm__strata_requested *w)
 {
-    size_t at = step_interval->kind - 1;
+    size_t at = step->kind - 1;
     while (all->items.items[at].children > 0) {
         const split_node *p = &all->items.items[at];
-        at = p->children + (counts_of(step_interval, w).of[p->by] >= p->from);
+        at = p->children + (counts_of(step, w).of[p->by] >= p->from);
     }
     return (uint32_t)at + 1;
 }
@@ -213,18 +211,15 @@ static bool add_to_burst(jm__strata *out, jm__map *numbers, size_t step_interval
     const jm__intervals *on = &w->traced[step->process].on;
     size_t interval = jm__intervals_first_after(on, step->start_ns + (end_ns - step->start_ns) / 2);
     const burst_key key = {step->process, interval, step->kind};
-    const jm__map_value *found = jm__map_find(numbers, &key);
-    size_t number = found != NULL ? (size_t)found->id : out->bursts.count;
-    const jm__traced_burst new_item = {.process = step->process,
-                                       .kind = step->kind,
-                                       .free_kind = out->free_kind_of.items[step->kind - 1],
-                                       .interval = (uint32_t)interval,
-                                       .span = step->span,
-                                       .from_ns = step->start_ns,
-                                       .slowed_s = NAN};
-    if (found == NULL && (!jm__map_put(numbers, &key, (jm__map_value){.id = (int64_t)number}) ||
-                          !jm__vec_push(&out->bursts, new_item)))
-        return false;
+    const jm__traced_burst first = {.process = step->process,
+                                    .kind = step->kind,
+                                    .free_kind = out->free_kind_of.items[step->kind - 1],
+                                    .interval = (uint32_t)interval,
+                                    .span = step->span,
+                                    .from_ns = step->start_ns,
+                                    .slowed_s = NAN};
+    size_t number = jm__map_item(numbers, &key, &out->bursts, &first);
+    if (number == SIZE_MAX) return false;
     jm__traced_burst *burst = &out->bursts.items[number];
     step->stratum = (uint32_t)number;
     step->burst_index = burst->step_intervals++;
@@ -255,26 +250,32 @@ static bool index_bursts(burst_order *out, const jm__strata *of, bool by_free_ki
     return out->bursts != NULL;
 }
 
-/* Sort the bursts themselves by kind and time. */
-static bool sort_bursts(jm__strata *out, burst_order *exact)
+static int bursts_by_kind_and_time(const void *a, const void *b)
 {
-    jm__traced_burst *sorted = malloc((out->bursts.count + 1) * sizeof *sorted);
-    uint32_t *number = malloc((out->bursts.count + 1) * sizeof *number);
-    bool fine = sorted != NULL && number != NULL;
-    for (size_t i = 0; fine && i < exact->count; i++) {
-        sorted[i] = out->bursts.items[exact->bursts[i]];
-        number[exact->bursts[i]] = (uint32_t)i;
+    const jm__traced_burst *left = a, *right = b;
+    if (left->kind != right->kind) return left->kind < right->kind ? -1 : 1;
+    return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
+}
+
+/* Sort by kind and time; meanwhile steps name their burst by its span. False if memory is out. */
+static bool sort_bursts(jm__strata *out, size_t spans)
+{
+    jm__traced_burst *bursts = out->bursts.items;
+    uint32_t *number = malloc((spans + 1) * sizeof *number);
+    if (number == NULL) return false;
+    for (size_t i = 0; i < out->step_intervals.count; i++) {
+        jm__step_interval *step = &out->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step)) step->stratum = bursts[step->stratum].span;
     }
-    for (size_t i = 0; fine && i < exact->count; i++) {
-        out->bursts.items[i] = sorted[i];
-        exact->bursts[i] = (uint32_t)i;
+    jm__sort(bursts, out->bursts.count, sizeof *bursts, bursts_by_kind_and_time);
+    for (size_t t = 0; t < out->bursts.count; t++)
+        number[bursts[t].span] = (uint32_t)t;
+    for (size_t i = 0; i < out->step_intervals.count; i++) {
+        jm__step_interval *step = &out->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step)) step->stratum = number[step->stratum];
     }
-    for (size_t i = 0; fine && i < out->step_intervals.count; i++)
-        if (jm__step_interval_is_sampled(&out->step_intervals.items[i]))
-            out->step_intervals.items[i].stratum = number[out->step_intervals.items[i].stratum];
-    free(sorted);
     free(number);
-    return fine;
+    return true;
 }
 
 static const jm__traced_burst *burst_at(const burst_order *index, size_t at)
@@ -342,15 +343,13 @@ static uint32_t nearest_counts(const burst_order *index, size_t at_burst, const 
 }
 
 /* Assign a step to the stratum of a burst for steps of another kind than its own. */
-static bool assign_stratum(jm__strata *out, jm__map *other_kinds, uint32_t burst,
-                           jm__step_interval *step_interval)
+static bool assign_stratum(jm__strata *out, jm__map *other_kinds, uint32_t burst, jm__step_interval *step)
 {
-    const stratum_key key = {burst, step_interval->kind};
-    const jm__map_value *found = jm__map_find(other_kinds, &key);
-    const jm__stratum new_item = {burst, step_interval->span};
-    step_interval->stratum = found != NULL ? (uint32_t)found->id : (uint32_t)out->items.count;
-    return found != NULL || (jm__map_put(other_kinds, &key, (jm__map_value){.id = step_interval->stratum}) &&
-                             jm__vec_push(&out->items, new_item));
+    const stratum_key key = {burst, step->kind};
+    const jm__stratum first = {burst, step->span};
+    size_t stratum = jm__map_item(other_kinds, &key, &out->items, &first);
+    step->stratum = (uint32_t)stratum;
+    return stratum != SIZE_MAX;
 }
 
 /* The nearest burst of its kind; if there is none, of its free_kind. */
@@ -377,10 +376,9 @@ static bool find_extrapolated(jm__strata *out, const jm__strata_requested *w)
     bool fine = true;
     for (size_t p = 0; fine && p < out->processes; p++) {
         for (size_t i = out->step_intervals_of[p]; fine && i < out->step_intervals_of[p + 1]; i++) {
-            const jm__step_interval *step_interval = &out->step_intervals.items[i];
-            if (step_interval->stratum != JM__NO_STRATUM)
-                fine =
-                    jm__intervals_add(&out->extrapolated[p], step_interval->start_ns, step_interval->end_ns);
+            const jm__step_interval *step = &out->step_intervals.items[i];
+            if (step->stratum != JM__NO_STRATUM)
+                fine = jm__intervals_add(&out->extrapolated[p], step->start_ns, step->end_ns);
         }
         jm__intervals_normalise(&out->extrapolated[p]);
         fine = fine && jm__intervals_intersect(&out->extrapolated[p], &w->traced[p].steps);
@@ -395,11 +393,10 @@ static bool find_of_process(jm__strata *out, jm__map *other_kinds, const burst_o
     bool fine = true;
     size_t at = 0;
     for (size_t i = out->step_intervals_of[process]; fine && i < out->step_intervals_of[process + 1]; i++) {
-        const jm__step_interval *step_interval = &out->step_intervals.items[i];
-        if (jm__step_interval_is_sampled(step_interval))
-            out->items.items[step_interval->stratum].span = step_interval->span;
-        else if (!step_interval->traced && jm__intervals_next_overlap_ns(steps, &at, step_interval->start_ns,
-                                                                         step_interval->end_ns) > 0)
+        const jm__step_interval *step = &out->step_intervals.items[i];
+        if (jm__step_interval_is_sampled(step))
+            out->items.items[step->stratum].span = step->span;
+        else if (!step->traced && jm__intervals_next_overlap_ns(steps, &at, step->start_ns, step->end_ns) > 0)
             fine = find_stratum(out, other_kinds, indexes, i, w->spans->dataset->spans);
     }
     return fine;
@@ -408,7 +405,8 @@ static bool find_of_process(jm__strata *out, jm__map *other_kinds, const burst_o
 static bool find_strata(jm__strata *out, burst_order indexes[2], const jm__strata_requested *w)
 {
     jm__map other_kinds = {.key_size = sizeof(stratum_key)};
-    bool fine = sort_bursts(out, &indexes[0]) && index_bursts(&indexes[1], out, true);
+    bool fine = sort_bursts(out, w->spans->dataset->span_count) && index_bursts(&indexes[0], out, false) &&
+                index_bursts(&indexes[1], out, true);
     for (size_t t = 0; fine && t < out->bursts.count; t++)
         fine = jm__vec_push(&out->items, ((jm__stratum){(uint32_t)t, 0}));
     for (size_t p = 0; fine && p < out->processes; p++)
@@ -426,8 +424,7 @@ static bool find_bursts(jm__strata *out, const jm__strata_requested *w)
         if (jm__step_interval_is_sampled(&out->step_intervals.items[i]))
             fine = add_to_burst(out, &numbers, i, w);
     out->extrapolated = calloc(out->processes + 1, sizeof *out->extrapolated);
-    fine = fine && out->extrapolated != NULL && index_bursts(&indexes[0], out, false) &&
-           find_strata(out, indexes, w) && find_extrapolated(out, w);
+    fine = fine && out->extrapolated != NULL && find_strata(out, indexes, w) && find_extrapolated(out, w);
     jm__map_free(&numbers);
     free(indexes[0].bursts);
     free(indexes[1].bursts);
@@ -449,31 +446,21 @@ typedef struct kind_key {
     int64_t kind, name, samples, tokens;
 } kind_key;
 
-/* Numbers of keys, and the last look-up. */
-typedef struct kind_numbers {
-    jm__map map;
-    unsigned char last[sizeof(kind_key)];
-    uint32_t number; /* of `last`; 0: none yet */
-} kind_numbers;
-
 typedef struct collector {
     jm__strata *out;
     const jm__strata_requested *w;
-    kind_numbers rows, kinds, free_kinds;
-    bool *encloses_step; /* [spans]: it encloses a step or a phase */
-    uint32_t *row_of;    /* [spans]: row number of the innermost container, or itself; 0: none */
+    jm__map rows, kinds, free_kinds; /* numbers of keys, from 1 */
+    bool *encloses_step;             /* [spans]: it encloses a step or a phase */
+    uint32_t *row_of;                /* [spans]: row number of the innermost container, or itself; 0: none */
 } collector;
 
-/* The number of a key, from 1; 0 if memory is out. Most steps are of the same kind as the one before. */
-static uint32_t number_of(kind_numbers *n, const void *key)
+/* The number of a key; 0 if memory is out. */
+static uint32_t number_of(jm__map *numbers, const void *key)
 {
-    if (n->number != 0 && memcmp(n->last, key, n->map.key_size) == 0) return n->number;
-    const jm__map_value *found = jm__map_find(&n->map, key);
-    uint32_t number = found != NULL ? (uint32_t)found->id : (uint32_t)n->map.count + 1;
-    if (found == NULL && !jm__map_put(&n->map, key, (jm__map_value){.id = number})) return 0;
-    memcpy(n->last, key, n->map.key_size);
-    n->number = number;
-    return number;
+    const jm__map_value *found = jm__map_find(numbers, key);
+    uint32_t number = found != NULL ? (uint32_t)found->id : (uint32_t)numbers->count + 1;
+    bool fine = found != NULL || jm__map_put(numbers, key, (jm__map_value){.id = number});
+    return fine ? number : 0;
 }
 
 static bool find_row(collector *c, size_t span, size_t outer)
@@ -558,40 +545,41 @@ static bool collect_step_intervals(collector *c)
     return true;
 }
 
-/* Sort by process; the steps of each are in order of time already. False if memory is out. */
-static bool sort_by_process(jm__strata *out, size_t spans)
+static int by_process(const void *a, const void *b)
 {
-    size_t count = out->step_intervals.count;
-    for (size_t i = 0; i < count; i++)
-        out->step_intervals_of[out->step_intervals.items[i].process + 1]++;
-    for (size_t p = 0; p < out->processes; p++)
-        out->step_intervals_of[p + 1] += out->step_intervals_of[p];
-    if (out->processes == 1) return true;
-    jm__step_interval *sorted = malloc((count + 1) * sizeof *sorted);
-    uint32_t *number = malloc((count + 1) * sizeof *number);
-    size_t *next = malloc((out->processes + 1) * sizeof *next);
-    bool fine = sorted != NULL && number != NULL && next != NULL;
-    if (fine) memcpy(next, out->step_intervals_of, out->processes * sizeof *next);
-    for (size_t i = 0; fine && i < count; i++) {
-        number[i] = (uint32_t)next[out->step_intervals.items[i].process]++;
-        sorted[number[i]] = out->step_intervals.items[i];
-    }
-    for (size_t s = 0; fine && s < spans; s++)
-        if (out->step_interval_of_span[s] != 0)
-            out->step_interval_of_span[s] = number[out->step_interval_of_span[s] - 1] + 1;
-    if (fine) memcpy(out->step_intervals.items, sorted, count * sizeof *sorted);
-    free(sorted);
-    free(number);
-    free(next);
-    return fine;
+    const jm__step_interval *left = a, *right = b;
+    if (left->process != right->process) return left->process < right->process ? -1 : 1;
+    return (left->span > right->span) - (left->span < right->span); /* in order of time */
 }
 
-static bool is_traced(const jm__step_interval *step_interval, const jm__intervals *on, size_t *at)
+/* Sort by process and time; meanwhile spans name the step that they lie in by its span. False if memory is
+ * out. */
+static bool sort_by_process(jm__strata *out, size_t spans)
 {
-    int64_t length_ns = step_interval->step_end_ns - step_interval->start_ns;
-    if (length_ns <= 0) return jm__intervals_contain(on, step_interval->start_ns);
-    return (double)jm__intervals_next_overlap_ns(on, at, step_interval->start_ns,
-                                                 step_interval->step_end_ns) >=
+    jm__step_interval *steps = out->step_intervals.items;
+    size_t count = out->step_intervals.count;
+    uint32_t *number = calloc(spans + 1, sizeof *number), *of_span = out->step_interval_of_span;
+    if (number == NULL) return false;
+    for (size_t s = 0; s < spans; s++)
+        if (of_span[s] != 0) of_span[s] = steps[of_span[s] - 1].span + 1;
+    jm__sort(steps, count, sizeof *steps, by_process);
+    for (size_t i = 0; i < count; i++) {
+        number[steps[i].span] = (uint32_t)i + 1;
+        out->step_intervals_of[steps[i].process + 1]++;
+    }
+    for (size_t s = 0; s < spans; s++)
+        if (of_span[s] != 0) of_span[s] = number[of_span[s] - 1];
+    for (size_t p = 0; p < out->processes; p++)
+        out->step_intervals_of[p + 1] += out->step_intervals_of[p];
+    free(number);
+    return true;
+}
+
+static bool is_traced(const jm__step_interval *step, const jm__intervals *on, size_t *at)
+{
+    int64_t length_ns = step->step_end_ns - step->start_ns;
+    if (length_ns <= 0) return jm__intervals_contain(on, step->start_ns);
+    return (double)jm__intervals_next_overlap_ns(on, at, step->start_ns, step->step_end_ns) >=
            traced_share * (double)length_ns;
 }
 
@@ -631,9 +619,9 @@ static bool find_step_intervals(jm__strata *out, const jm__strata_requested *w)
     const jm__dataset *d = w->spans->dataset;
     collector c = {.out = out,
                    .w = w,
-                   .rows = {.map = {.key_size = sizeof(row_key)}},
-                   .kinds = {.map = {.key_size = sizeof(kind_key)}},
-                   .free_kinds = {.map = {.key_size = sizeof(kind_key)}}};
+                   .rows = {.key_size = sizeof(row_key)},
+                   .kinds = {.key_size = sizeof(kind_key)},
+                   .free_kinds = {.key_size = sizeof(kind_key)}};
     c.row_of = calloc(d->span_count + 1, sizeof *c.row_of);
     c.encloses_step = calloc(d->span_count + 1, sizeof *c.encloses_step);
     out->step_interval_of_span = calloc(d->span_count + 1, sizeof *out->step_interval_of_span);
@@ -644,9 +632,9 @@ static bool find_step_intervals(jm__strata *out, const jm__strata_requested *w)
     if (fine) find_traced(out, w);
     free(c.row_of);
     free(c.encloses_step);
-    jm__map_free(&c.rows.map);
-    jm__map_free(&c.kinds.map);
-    jm__map_free(&c.free_kinds.map);
+    jm__map_free(&c.rows);
+    jm__map_free(&c.kinds);
+    jm__map_free(&c.free_kinds);
     return fine;
 }
 
@@ -673,18 +661,16 @@ static bool collect_first_steps(first_steps *all, const jm__strata *out, const j
     jm__map interval_of = {.key_size = sizeof(uint32_t)}; /* kinds are of one process each */
     bool fine = true;
     for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &out->step_intervals.items[i];
-        if (!step_interval->traced) continue;
-        int64_t interval = (int64_t)jm__intervals_first_after(&w->traced[step_interval->process].on,
-                                                              step_interval->start_ns);
-        const jm__map_value *found = jm__map_find(&interval_of, &step_interval->kind);
+        const jm__step_interval *step = &out->step_intervals.items[i];
+        if (!step->traced) continue;
+        int64_t interval = (int64_t)jm__intervals_first_after(&w->traced[step->process].on, step->start_ns);
+        const jm__map_value *found = jm__map_find(&interval_of, &step->kind);
         if (found != NULL && found->id != interval) continue;
-        fine = (found != NULL ||
-                jm__map_put(&interval_of, &step_interval->kind, (jm__map_value){.id = interval})) &&
-               jm__vec_push(all, ((first_step){step_interval->kind, i}));
+        fine = (found != NULL || jm__map_put(&interval_of, &step->kind, (jm__map_value){.id = interval})) &&
+               jm__vec_push(all, ((first_step){step->kind, i}));
     }
     jm__map_free(&interval_of);
-    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_kind_then_time);
+    jm__sort(all->items, all->count, sizeof *all->items, by_kind_then_time);
     return fine;
 }
 
@@ -696,8 +682,8 @@ static bool find_warm_up(jm__strata *out, const jm__strata_requested *w)
     fine = fine && lengths != NULL;
     for (size_t first = 0, end; fine && first < all.count; first = end) {
         for (end = first; end < all.count && all.items[end].kind == all.items[first].kind; end++) {
-            const jm__step_interval *step_interval = &out->step_intervals.items[all.items[end].step_interval];
-            lengths[end - first] = (double)(step_interval->step_end_ns - step_interval->start_ns);
+            const jm__step_interval *step = &out->step_intervals.items[all.items[end].step_interval];
+            lengths[end - first] = (double)(step->step_end_ns - step->start_ns);
         }
         size_t warm_up = jm_repeats_warm_up(lengths, end - first);
         for (size_t i = first; i < first + warm_up; i++)
@@ -711,19 +697,17 @@ static bool find_warm_up(jm__strata *out, const jm__strata_requested *w)
 /* ---- slowdown by tracing: the lengths of traced steps against those of the steps that they represent.
  * Medians, since single steps may wait for anything. */
 
-/* Lengths of steps in groups: for each burst those that it represents, then its own. */
-typedef struct step_interval_lengths {
-    double *seconds;
-    size_t *end; /* [2 * bursts] */
-} step_interval_lengths;
+/* The length of a step. For each burst there are two groups: the steps that it represents, and its own. */
+typedef struct step_length {
+    size_t group;
+    double seconds;
+} step_length;
+
+typedef JM_VEC(step_length) step_lengths;
 
 typedef struct length_stats {
     double count, median_s, width_s; /* between the quartiles */
 } length_stats;
-
-typedef struct burst_stats {
-    length_stats traced, untraced;
-} burst_stats;
 
 /* Untraced steps with records of a recorder that was warming up: these slow them down as tracing does. */
 static void mark_recorded(jm__strata *out, const jm__dataset *d)
@@ -737,63 +721,53 @@ static void mark_recorded(jm__strata *out, const jm__dataset *d)
 }
 
 /* Whether a step's length counts, for the traced or the untraced ones. */
-static bool is_comparable(const jm__strata *out, const jm__step_interval *step_interval,
-                          const jm__intervals *steps, size_t *at)
+static bool is_comparable(const jm__strata *out, const jm__step_interval *step, const jm__intervals *steps,
+                          size_t *at)
 {
-    int64_t end_ns = step_interval->step_end_ns;
-    if (step_interval->stratum >= out->bursts.count || step_interval->warm_up) return false;
-    if (step_interval->traced) return true;
-    return !step_interval->recorded &&
-           jm__intervals_next_overlap_ns(steps, at, step_interval->start_ns, end_ns) >=
-               end_ns - step_interval->start_ns;
+    int64_t end_ns = step->step_end_ns;
+    if (step->stratum >= out->bursts.count || step->warm_up) return false;
+    if (step->traced) return true;
+    return !step->recorded &&
+           jm__intervals_next_overlap_ns(steps, at, step->start_ns, end_ns) >= end_ns - step->start_ns;
 }
 
-static size_t group_of(const jm__step_interval *step_interval)
-{
-    return 2 * (size_t)step_interval->stratum + step_interval->traced;
-}
-
-/* Add each comparable step to its group; if all->seconds is NULL, only count them. */
-static void add_lengths(step_interval_lengths *all, const jm__strata *out, const jm__strata_requested *w)
+static bool collect_lengths(step_lengths *all, const jm__strata *out, const jm__strata_requested *w)
 {
     for (size_t p = 0; p < out->processes; p++) {
         size_t at = 0;
         for (size_t i = out->step_intervals_of[p]; i < out->step_intervals_of[p + 1]; i++) {
-            const jm__step_interval *step_interval = &out->step_intervals.items[i];
-            if (!is_comparable(out, step_interval, &w->traced[p].steps, &at)) continue;
-            size_t to = all->end[group_of(step_interval)]++;
-            if (all->seconds != NULL)
-                all->seconds[to] = (double)(step_interval->step_end_ns - step_interval->start_ns) * 1e-9;
+            const jm__step_interval *step = &out->step_intervals.items[i];
+            if (!is_comparable(out, step, &w->traced[p].steps, &at)) continue;
+            const step_length length = {2 * (size_t)step->stratum + step->traced,
+                                        (double)(step->step_end_ns - step->start_ns) * 1e-9};
+            if (!jm__vec_push(all, length)) return false;
         }
     }
+    return true;
 }
 
-static bool collect_lengths(step_interval_lengths *all, const jm__strata *out, const jm__strata_requested *w)
+static int by_group_and_length(const void *a, const void *b)
 {
-    size_t groups = 2 * out->bursts.count, before = 0;
-    all->end = calloc(groups + 1, sizeof *all->end);
-    if (all->end == NULL) return false;
-    add_lengths(all, out, w);
-    for (size_t g = 0; g < groups; g++) {
-        size_t count = all->end[g];
-        all->end[g] = before;
-        before += count;
+    const step_length *left = a, *right = b;
+    if (left->group != right->group) return left->group < right->group ? -1 : 1;
+    return (left->seconds > right->seconds) - (left->seconds < right->seconds);
+}
+
+/* Fills in stats[2 * bursts], which are 0. */
+static void find_stats(length_stats *stats, const step_lengths *all)
+{
+    jm__sort(all->items, all->count, sizeof *all->items, by_group_and_length);
+    for (size_t first = 0, end; first < all->count; first = end) {
+        const step_length *of = &all->items[first];
+        for (end = first + 1; end < all->count && all->items[end].group == of->group; end++) {
+        }
+        size_t count = end - first;
+        stats[of->group] = (length_stats){
+            .count = (double)count,
+            .median_s = (of[(count - 1) / 2].seconds + of[count / 2].seconds) / 2,
+            .width_s = of[count - 1 - count / 4].seconds - of[count / 4].seconds,
+        };
     }
-    all->seconds = malloc((before + 1) * sizeof *all->seconds);
-    if (all->seconds != NULL) add_lengths(all, out, w);
-    return all->seconds != NULL;
-}
-
-static length_stats find_stats(const step_interval_lengths *all, size_t group)
-{
-    size_t first = group == 0 ? 0 : all->end[group - 1], count = all->end[group] - first;
-    double *of = all->seconds + first;
-    length_stats out = {.count = (double)count, .median_s = NAN};
-    if (count == 0) return out;
-    jm__sort(of, count, sizeof *of, jm__compare_doubles);
-    out.median_s = (of[(count - 1) / 2] + of[count / 2]) / 2;
-    out.width_s = of[count - 1 - count / 4] - of[count / 4];
-    return out;
 }
 
 /* Standard deviation of the difference of two medians. Quartiles of a normal distribution are 1.35 standard
@@ -815,31 +789,30 @@ static size_t kind_of(const jm__strata *strata, size_t burst)
     return strata->unsplit_kind_of.items[strata->bursts.items[burst].kind - 1] - 1;
 }
 
-static void add_burst(kind_sum *sum, const jm__traced_burst *burst, const burst_stats *of)
+static void add_burst(kind_sum *sum, const jm__traced_burst *burst, const length_stats *untraced,
+                      const length_stats *traced)
 {
     double steps = (double)burst->step_intervals;
-    if (isnan(of->untraced.median_s) || isnan(of->traced.median_s)) return;
-    sum->more_s += steps * (of->traced.median_s - of->untraced.median_s);
-    sum->less_s += steps * of->untraced.median_s;
-    sum->variance += pow(steps * difference_u_s(&of->traced, &of->untraced), 2);
+    if (untraced->count == 0 || traced->count == 0) return;
+    sum->more_s += steps * (traced->median_s - untraced->median_s);
+    sum->less_s += steps * untraced->median_s;
+    sum->variance += pow(steps * difference_u_s(traced, untraced), 2);
 }
 
-static void set_slowdown(jm__traced_burst *burst, const burst_stats *of, const kind_sum *sum)
-{
-    if (!(sum->less_s > 0)) return;
-    double share = (double)burst->step_intervals * of->traced.median_s / (sum->more_s + sum->less_s);
-    burst->slowed_s = share * fmax(0, sum->more_s);
-    burst->slowed_u_s = share * sqrt(sum->variance);
-}
-
-/* `of`: [bursts], `kinds`: [kinds], all 0. */
-static void find_slowdowns(jm__strata *out, const burst_stats *of, kind_sum *kinds)
+/* `of`: [2 * bursts], `kinds`: [kinds], all 0. */
+static void find_slowdowns(jm__strata *out, const length_stats *of, kind_sum *kinds)
 {
     double more_s = 0, less_s = 0;
     for (size_t t = 0; t < out->bursts.count; t++)
-        add_burst(&kinds[kind_of(out, t)], &out->bursts.items[t], &of[t]);
-    for (size_t t = 0; t < out->bursts.count; t++)
-        set_slowdown(&out->bursts.items[t], &of[t], &kinds[kind_of(out, t)]);
+        add_burst(&kinds[kind_of(out, t)], &out->bursts.items[t], &of[2 * t], &of[2 * t + 1]);
+    for (size_t t = 0; t < out->bursts.count; t++) {
+        jm__traced_burst *burst = &out->bursts.items[t];
+        const kind_sum *sum = &kinds[kind_of(out, t)];
+        if (!(sum->less_s > 0)) continue;
+        double share = (double)burst->step_intervals * of[2 * t + 1].median_s / (sum->more_s + sum->less_s);
+        burst->slowed_s = share * fmax(0, sum->more_s);
+        burst->slowed_u_s = share * sqrt(sum->variance);
+    }
     for (size_t k = 0; k < out->unsplit_kind_of.count; k++) {
         more_s += kinds[k].more_s;
         less_s += kinds[k].less_s;
@@ -849,21 +822,16 @@ static void find_slowdowns(jm__strata *out, const burst_stats *of, kind_sum *kin
 
 static bool find_slowed(jm__strata *out, const jm__strata_requested *w)
 {
-    step_interval_lengths all = {0};
-    size_t bursts = out->bursts.count;
-    burst_stats *of = calloc(bursts + 1, sizeof *of);
+    step_lengths all = {0};
+    length_stats *of = calloc(2 * out->bursts.count + 1, sizeof *of);
     kind_sum *kinds = calloc(out->unsplit_kind_of.count + 1, sizeof *kinds);
     mark_recorded(out, w->spans->dataset);
     bool fine = of != NULL && kinds != NULL && collect_lengths(&all, out, w);
-    for (size_t t = 0; fine && t < bursts; t++) {
-        of[t].untraced = find_stats(&all, 2 * t);
-        of[t].traced = find_stats(&all, 2 * t + 1);
-    }
+    if (fine) find_stats(of, &all);
     if (fine) find_slowdowns(out, of, kinds);
     free(of);
     free(kinds);
-    free(all.seconds);
-    free(all.end);
+    jm__vec_free(&all);
     return fine;
 }
 
@@ -915,12 +883,10 @@ bool jm__single_burst_find(jm__strata *out)
     interval_means *of = calloc(out->bursts.count + 1, sizeof *of);
     bool fine = of != NULL;
     for (size_t i = 0; fine && i < out->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &out->step_intervals.items[i];
-        if (step_interval->traced || step_interval->recorded || step_interval->stratum >= out->bursts.count)
-            continue;
-        size_t step_intervals = out->bursts.items[step_interval->stratum].step_intervals;
-        add_step_time(&of[step_interval->stratum],
-                      (double)(step_interval->step_end_ns - step_interval->start_ns) * 1e-9,
+        const jm__step_interval *step = &out->step_intervals.items[i];
+        if (step->traced || step->recorded || step->stratum >= out->bursts.count) continue;
+        size_t step_intervals = out->bursts.items[step->stratum].step_intervals;
+        add_step_time(&of[step->stratum], (double)(step->step_end_ns - step->start_ns) * 1e-9,
                       step_intervals > INTERVAL_STEPS_MIN ? step_intervals : INTERVAL_STEPS_MIN);
     }
     for (size_t t = 0; fine && t < out->bursts.count; t++)

@@ -109,6 +109,18 @@ bool jm__map_put(jm__map *map, const void *key, jm__map_value value)
     return true;
 }
 
+size_t jm__map_number(jm__map *map, const void *key, void **items, size_t *count, size_t *capacity,
+                      const void *item, size_t item_size)
+{
+    const jm__map_value *found = jm__map_find(map, key);
+    if (found != NULL) return (size_t)found->id;
+    if (!jm__vec_grow(items, capacity, *count + 1, item_size) ||
+        !jm__map_put(map, key, (jm__map_value){.id = (int64_t)*count}))
+        return SIZE_MAX;
+    memcpy((char *)*items + *count * item_size, item, item_size);
+    return (*count)++;
+}
+
 void jm__map_remove(jm__map *map, const void *key)
 {
     if (map->count == 0) return;

@@ -8,6 +8,8 @@
 #ifndef JM_BASE_MAP_H
 #define JM_BASE_MAP_H
 
+#include "base/vec.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +46,14 @@ static inline bool jm__map_add(jm__map *map, const void *key)
 {
     return jm__map_put(map, key, (jm__map_value){0});
 }
+
+/* The index of the item with this key in a JM_VEC, whose items the map numbers; if there is none, a copy of
+ * `*item` is added. SIZE_MAX if memory is out. */
+#define jm__map_item(map, key, vec, item)                                                                    \
+    jm__map_number((map), (key), (void **)&(vec)->items, &(vec)->count, &(vec)->capacity,                    \
+                   1 ? (item) : (vec)->items, sizeof *(vec)->items)
+size_t jm__map_number(jm__map *map, const void *key, void **items, size_t *count, size_t *capacity,
+                      const void *item, size_t item_size);
 
 void jm__map_remove(jm__map *map, const void *key);
 void jm__map_free(jm__map *map); /* frees neither the objects nor texts that keys point to */

@@ -3,7 +3,9 @@
 #define JM_BASE_ORDER_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Like qsort, but first checks whether the items are sorted: rows of a recording mostly are. */
@@ -31,6 +33,27 @@ static inline int jm__largest_first(double a, double b)
     int a_missing = isnan(a) ? 1 : 0, b_missing = isnan(b) ? 1 : 0;
     if (a_missing || b_missing) return a_missing - b_missing;
     return (a < b) - (a > b);
+}
+
+/* List a tree of `count` nodes in pre-order. Parents have lower numbers than their children; those of nodes
+ * at the top are SIZE_MAX. `family`: all nodes by parent + 1, siblings in their order. False if memory is
+ * out. */
+static inline bool jm__preorder(size_t *out, const size_t *family, const size_t *parent, size_t count)
+{
+    size_t *size = calloc(2 * count + 1, sizeof *size), *next = size + count;
+    if (size == NULL) return false;
+    for (size_t n = count; n-- > 0;) {
+        size[n]++;
+        if (parent[n] != SIZE_MAX) size[parent[n]] += size[n];
+    }
+    for (size_t i = 0; i < count; i++) { /* next[p + 1]: where the next child of p goes */
+        size_t n = family[i], at = next[parent[n] + 1];
+        next[parent[n] + 1] += size[n];
+        next[n + 1] = at + 1;
+        out[at] = n;
+    }
+    free(size);
+    return true;
 }
 
 #endif

@@ -5,15 +5,10 @@
 
 #include <math.h>
 
-double jm__runs_student(size_t runs)
+/* The wider half of an interval, as its lower end may have been cut at 0. */
+static double wider_half(double energy_j, double low_j, double high_j)
 {
-    return jm__student_quantile(0.95, (double)(runs - 1));
-}
-
-/* Standard uncertainty from the wider half of the interval, as its lower end may have been cut at 0. */
-static double own_u(const jm__run_figure *run)
-{
-    return fmax(run->energy_j - run->low_j, run->high_j - run->energy_j) / JM_NORMAL_95;
+    return fmax(energy_j - low_j, high_j - energy_j);
 }
 
 static double square(double x)
@@ -43,7 +38,7 @@ jm__runs_mean jm__runs_mean_of(const jm__run_figure *runs, size_t count, const d
         if (!runs[i].there) continue;
         mean.runs++;
         sum += runs[i].energy_j;
-        own_j2 += square(own_u(&runs[i]));
+        own_j2 += square(wider_half(runs[i].energy_j, runs[i].low_j, runs[i].high_j) / JM_NORMAL_95);
         below_zero = below_zero || runs[i].low_j < 0;
         mean.low_j = runs[i].low_j;
         mean.high_j = runs[i].high_j;
@@ -60,11 +55,9 @@ jm__runs_mean jm__runs_mean_of(const jm__run_figure *runs, size_t count, const d
 
 /* ---- the change between two energies with independent errors */
 
-/* Half of the interval, by its wider side, as its lower end may have been cut at 0. */
 static double half_j(jm__figure f)
 {
-    double own_j = fmax(f.energy_j - f.low_j, f.high_j - f.energy_j);
-    return hypot(own_j, JM_NORMAL_95 * f.gain_u * f.energy_j);
+    return hypot(wider_half(f.energy_j, f.low_j, f.high_j), JM_NORMAL_95 * f.gain_u * f.energy_j);
 }
 
 jm__ratio jm__change_of(jm__figure a, jm__figure b)

@@ -19,14 +19,11 @@ typedef struct jm__runs_mean {
     double deviation_j;   /* standard deviation of the runs; NAN: fewer than two */
 } jm__runs_mean;
 
-/* Student's t for a 95 % interval of the mean of `runs` runs, at least two. */
-double jm__runs_student(size_t runs);
-
-/* The mean over those of `count` runs that have the row. `student`: jm__runs_student of each number of runs
- * up to `count`. Independent errors of the runs show in their spread. What the runs' own intervals hold
- * beyond that spread is taken as one common error, which no mean reduces. So the interval is never narrower
- * than Student's of the spread, nor than that of independent own errors; without any spread it is that of one
- * run.
+/* The mean over those of `count` runs that have the row. `student`: Student's t for a 95 % interval of the
+ * mean of each number of runs from two to `count`. Independent errors of the runs show in their spread. What
+ * the runs' own intervals hold beyond that spread is taken as one common error, which no mean reduces. So the
+ * interval is never narrower than Student's of the spread, nor than that of independent own errors; without
+ * any spread it is that of one run.
  *
  * Two such intervals in quadrature hold the difference of two means in at least 95 %, whatever the spreads
  * and the numbers of runs (S. Banerjee, Sankhya 22, 1960). Welch's approximation is narrower and does not:

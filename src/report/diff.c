@@ -1,6 +1,7 @@
 /* Compares two sides row by row: matches rows, averages runs, finds the change and its verdict. */
 #include "report/diff.h"
 
+#include "attribute/fit/student.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/status.h"
@@ -105,23 +106,6 @@ static void find_sameness(jm__gains *gains)
         if (gains->sameness != JM_SAMENESS_DIFFERENT)
             gains->sameness = gain->side >= 0 ? JM_SAMENESS_UNKNOWN : JM_SAMENESS_DIFFERENT;
     }
-}
-
-/* `runs`: those of A, then those of B. */
-static jm_status gains_find(jm__gains *gains, const jm__diff_run *runs, const size_t counts[2], jm_error *err)
-{
-    memcpy(gains->runs, counts, sizeof gains->runs);
-    JM_TRY(list_places(gains, runs, err));
-    find_shares(gains, runs);
-    find_sameness(gains);
-    return JM_OK;
-}
-
-static void gains_free(jm__gains *gains)
-{
-    jm__vec_free(&gains->places);
-    jm__vec_free(&gains->items);
-    *gains = (jm__gains){0};
 }
 
 /* Differences of shares below this are rounding. */
@@ -260,18 +244,6 @@ typedef struct enclosing_row {
 /* The ancestors of the next row, outermost first. */
 typedef JM_VEC(enclosing_row) enclosing_rows;
 
-static void leave_rows(enclosing_rows *enclosing, int32_t depth)
-{
-    while (enclosing->count > 0 && enclosing->items[enclosing->count - 1].depth >= depth)
-        enclosing->count--;
-}
-
-static bool enter_row(enclosing_rows *enclosing, size_t i, int32_t depth, matched_row *mine)
-{
-    mine->depth = enclosing->count > 0 ? enclosing->items[enclosing->count - 1].inside : 0;
-    return jm__vec_push(enclosing, ((enclosing_row){i, depth, mine->depth + (mine->left_out ? 0 : 1)}));
-}
-
 static bool encloses(const enclosing_rows *enclosing, int64_t row)
 {
     for (size_t i = 0; i < enclosing->count; i++)
@@ -326,8 +298,12 @@ static bool list_rows(matched_row *rows, jm__map *by_key, const jm_report *repor
         rows[i].row = UNMATCHED;
     for (size_t i = 0; ok && i < jm_report_row_count(report); i++) {
         int32_t depth = jm_report_row(report, i)->depth;
-        leave_rows(&enclosing, depth);
-        ok = assign_key(rows, by_key, &enclosing, report, i) && enter_row(&enclosing, i, depth, &rows[i]);
+        while (enclosing.count > 0 && enclosing.items[enclosing.count - 1].depth >= depth)
+            enclosing.count--;
+        ok = assign_key(rows, by_key, &enclosing, report, i);
+        rows[i].depth = enclosing.count > 0 ? enclosing.items[enclosing.count - 1].inside : 0;
+        const enclosing_row own = {i, depth, rows[i].depth + (rows[i].left_out ? 0 : 1)};
+        ok = ok && jm__vec_push(&enclosing, own);
     }
     jm__vec_free(&enclosing);
     return ok;
@@ -499,16 +475,6 @@ static bool name_runs(jm_diff *diff, int side, const jm_diff_side *requested, bo
         if (!copy_name(&runs[i].name, named ? requested->names[i] : NULL, fallback)) return false;
     }
     return true;
-}
-
-/* Name the sides and runs of a diff that has its runs. False if memory is out. */
-static bool diff_name(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
-                      const jm_diff_options *options)
-{
-    const jm_diff_side *const sides[2] = {a, b};
-    bool same_names;
-    return name_sides(diff, sides, options, &same_names) && name_runs(diff, 0, a, same_names) &&
-           name_runs(diff, 1, b, same_names);
 }
 
 /* ---- means over the runs of a side, the change and the verdict */
@@ -761,7 +727,7 @@ static bool find_student(jm_diff *diff)
     size_t most = diff->counts[diff->counts[1] > diff->counts[0]];
     diff->student = calloc(most + 1, sizeof *diff->student);
     for (size_t runs = 2; diff->student != NULL && runs <= most; runs++)
-        diff->student[runs] = jm__runs_student(runs);
+        diff->student[runs] = jm__student_quantile(0.95, (double)(runs - 1));
     return diff->student != NULL;
 }
 
@@ -770,7 +736,10 @@ static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_d
 {
     JM_TRY(check_reports(diff, options, err));
     JM_TRY(choose_unit(diff, options->per, err));
-    JM_TRY(gains_find(&diff->gains, diff->runs, diff->counts, err));
+    memcpy(diff->gains.runs, diff->counts, sizeof diff->gains.runs);
+    JM_TRY(list_places(&diff->gains, diff->runs, err));
+    find_shares(&diff->gains, diff->runs);
+    find_sameness(&diff->gains);
     if (!find_student(diff)) return jm__no_memory(err, "jm_diff_create");
     diff->expand = options->expand;
     JM_TRY(compare_totals(diff, err));
@@ -794,10 +763,12 @@ static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side 
     diff->runs = calloc(a->count + b->count, sizeof *diff->runs);
     const jm_report **reports = calloc(a->count + b->count, sizeof *reports);
     bool ok = diff->runs != NULL && reports != NULL;
+    bool same_names;
     if (ok) {
         set_runs(diff, 0, a, reports);
         set_runs(diff, 1, b, reports);
-        ok = diff_name(diff, a, b, options);
+        ok = name_sides(diff, (const jm_diff_side *const[]){a, b}, options, &same_names) &&
+             name_runs(diff, 0, a, same_names) && name_runs(diff, 1, b, same_names);
     }
     jm_status status = ok ? make(diff, reports, options, err) : jm__no_memory(err, "jm_diff_create");
     free(reports);
@@ -837,7 +808,8 @@ void jm_diff_free(jm_diff *diff)
     free(diff->runs);
     free(diff->names[0]);
     free(diff->names[1]);
-    gains_free(&diff->gains);
+    jm__vec_free(&diff->gains.places);
+    jm__vec_free(&diff->gains.items);
     jm__vec_free(&diff->rows);
     free(diff->places);
     free(diff->student);

@@ -46,7 +46,7 @@ struct jm_diff {
     bool expand;
     jm_per per;
     jm__gains gains;
-    double *student; /* [runs of the larger side + 1]: jm__runs_student by number of runs */
+    double *student; /* [runs of the larger side + 1]: for jm__runs_mean_of */
     double gain_u;   /* relative standard uncertainty of the total's change from gains */
     jm_diff_row total;
     JM_VEC(jm_diff_row) rows;

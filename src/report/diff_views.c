@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "base/vec.h"
 #include "report/diff.h"
 #include "report/fold.h"
 #include "report/format.h"
@@ -20,19 +19,6 @@ typedef struct diff_conditions {
     double clock_mhz, temperature_c, throttled_share;
 } diff_conditions;
 
-/* One row of the diff, or equal ones together. */
-typedef struct diff_part {
-    jm_diff_row row; /* of several the sums; interval, change and verdict only after diff_part_compare */
-    const jm__part *part;
-    char *path;    /* "model.layers.*.mlp"; owned */
-    bool in_first; /* the first run has it, so that `depth` gives its place; else the path is shown */
-} diff_part;
-
-typedef struct diff_fold {
-    jm__fold fold;
-    JM_VEC(diff_part) parts;
-} diff_fold;
-
 static bool diff_is_simulated(const jm_diff *diff)
 {
     bool any = false;
@@ -41,34 +27,26 @@ static bool diff_is_simulated(const jm_diff *diff)
     return any;
 }
 
-typedef struct mean {
-    double sum;
-    size_t count;
-} mean;
-
-static void add_value(mean *all, double value)
+/* The mean of a figure over the runs of a side that have it; NAN: none has. `field`: offset of the figure. */
+static double side_mean(const jm_diff *diff, int side, size_t field)
 {
-    if (!isfinite(value)) return;
-    all->sum += value;
-    all->count++;
-}
-
-static double mean_of(const mean *all)
-{
-    return all->count > 0 ? all->sum / (double)all->count : NAN;
+    double sum = 0, count = 0;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const char *quality = (const char *)jm_report_quality_get(diff->runs[r].report);
+        double value;
+        memcpy(&value, quality + field, sizeof value);
+        if (diff->runs[r].side != side || !isfinite(value)) continue;
+        sum += value;
+        count++;
+    }
+    return count > 0 ? sum / count : NAN;
 }
 
 static diff_conditions diff_conditions_of(const jm_diff *diff, int side)
 {
-    mean clock = {0}, temperature = {0}, throttled = {0};
-    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
-        const jm_report_quality *quality = jm_report_quality_get(diff->runs[r].report);
-        if (diff->runs[r].side != side) continue;
-        add_value(&clock, quality->clock_mhz);
-        add_value(&temperature, quality->temperature_c);
-        add_value(&throttled, quality->throttled_share);
-    }
-    return (diff_conditions){mean_of(&clock), mean_of(&temperature), mean_of(&throttled)};
+    return (diff_conditions){side_mean(diff, side, offsetof(jm_report_quality, clock_mhz)),
+                             side_mean(diff, side, offsetof(jm_report_quality, temperature_c)),
+                             side_mean(diff, side, offsetof(jm_report_quality, throttled_share))};
 }
 
 static jm__grade grade_of(const jm__diff_run *run)
@@ -217,64 +195,16 @@ static bool list_rows(folder *f)
 
 /* ---- names and sums of folded rows */
 
-enum { NUMBERS_SHOWN = 3 };
-
-/* Add a path component that differs among members: "*", or of a minority "1,3,5,..". `at`: the component in
- * each path. */
-static void add_numbers(jm__strbuf *out, const char *const *at, size_t count, bool minority)
-{
-    const char *last = "";
-    size_t written = 0;
-    if (!minority) {
-        jm__strbuf_add(out, "*");
-        return;
-    }
-    for (size_t i = 0; i < count && written <= NUMBERS_SHOWN; i++) {
-        size_t length = strcspn(at[i], ".");
-        if (length == strcspn(last, ".") && strncmp(at[i], last, length) == 0) continue;
-        jm__strbuf_add(out, written > 0 ? "," : "");
-        if (written < NUMBERS_SHOWN)
-            jm__strbuf_add_bytes(out, at[i], length);
-        else
-            jm__strbuf_add(out, "..");
-        last = at[i];
-        written++;
-    }
-}
-
-/* The common path: "model.layers.*.mlp". `at` points to all paths and is advanced. */
-static char *common_path(const char **at, const jm__part *part)
-{
-    size_t count = part->members;
-    jm__strbuf path = {0};
-    for (;;) {
-        size_t length = strcspn(at[0], ".");
-        bool same = true;
-        for (size_t i = 1; i < count && same; i++)
-            same = strcspn(at[i], ".") == length && strncmp(at[i], at[0], length) == 0;
-        if (same)
-            jm__strbuf_add_bytes(&path, at[0], length);
-        else
-            add_numbers(&path, at, count, part->minority);
-        bool end = at[0][length] == '\0';
-        for (size_t i = 0; i < count && !end; i++)
-            at[i] += strcspn(at[i], ".") + 1;
-        if (end) break;
-        jm__strbuf_add(&path, ".");
-    }
-    jm__part_name_path(&path, part);
-    return jm__strbuf_take(&path);
-}
-
+/* "model.layers.*.mlp"; NULL if memory is out. */
 static char *path_of(const jm_diff *diff, const jm__fold *fold, const jm__part *part)
 {
     const char **at = calloc(part->members, sizeof *at);
-    if (at == NULL) return NULL;
-    for (size_t i = 0; i < part->members; i++)
+    jm__strbuf path = {.failed = at == NULL};
+    for (size_t i = 0; at != NULL && i < part->members; i++)
         at[i] = diff->rows.items[fold->rows[part->first + i]].path;
-    char *path = part->members == 1 ? strdup(at[0]) : common_path(at, part);
+    if (at != NULL) jm__common_path_add(&path, at, part, ".", part->minority);
     free(at);
-    return path;
+    return jm__strbuf_take(&path);
 }
 
 /* Only energies are summed; intervals are computed for the parts that are shown. */
@@ -291,50 +221,20 @@ static jm_diff_row sum_of(const jm_diff *diff, const jm__fold *fold, const jm__p
     return sum;
 }
 
-static jm_status list_parts(diff_fold *fold, const jm_diff *diff, jm_error *err)
-{
-    for (size_t i = 0; i < fold->fold.parts.count; i++) {
-        const jm__part *part = &fold->fold.parts.items[i];
-        diff_part mine = {.row = sum_of(diff, &fold->fold, part),
-                          .part = part,
-                          .path = path_of(diff, &fold->fold, part),
-                          .in_first = jm__diff_place(diff, part->row, 0) != JM__NO_PLACE};
-        if (mine.path != NULL && jm__vec_push(&fold->parts, mine)) continue;
-        free(mine.path);
-        return jm__no_memory(err, "jm_diff_text");
-    }
-    return JM_OK;
-}
-
 /* Fold equal layers. In each run they have the same type, boards and number of calls. Neither their energy on
  * a side nor its change differs from the median layer by more than 5 % and three standard uncertainties (of
  * one run, as errors may be common to all). Other keys than layers, or jm_diff_options.expand: each row is
- * its own part. Zero-initialise; free in any case. */
-static jm_status diff_fold_make(diff_fold *fold, const jm_diff *diff, jm_error *err)
+ * its own part. */
+static jm_status fold_rows(jm__fold *fold, const jm_diff *diff, jm_error *err)
 {
     folder f = {.diff = diff};
     const jm__fold_source source = {&f, diff->rows.count, row_at, is_equal};
     bool expand = diff->expand || jm_report_options_get(diff->runs[0].report)->by != JM_BY_LAYER;
     jm_status status =
-        list_rows(&f) ? jm__fold_rows(&fold->fold, &source, expand, err) : jm__no_memory(err, "jm_diff_text");
+        list_rows(&f) ? jm__fold_rows(fold, &source, expand, err) : jm__no_memory(err, "jm_diff_text");
     free(f.rows);
     free(f.queries);
-    return status == JM_OK ? list_parts(fold, diff, err) : status;
-}
-
-static void diff_fold_free(diff_fold *fold)
-{
-    for (size_t i = 0; i < fold->parts.count; i++)
-        free(fold->parts.items[i].path);
-    jm__vec_free(&fold->parts);
-    jm__fold_free(&fold->fold);
-}
-
-static jm_status diff_part_compare(diff_part *part, const diff_fold *fold, const jm_diff *diff, jm_error *err)
-{
-    if (part->part->members == 1) return JM_OK;
-    return jm__diff_compare_rows(&part->row, diff, fold->fold.rows + part->part->first, part->part->members,
-                                 err);
+    return status;
 }
 
 /* ---- notes below the table: the runs of each side, and how their conditions differ */
@@ -477,14 +377,15 @@ typedef struct choice {
     size_t small, past_limit;
 } choice;
 
-static bool choose_rows(choice *chosen, const jm_diff *diff, const diff_fold *fold, size_t limit)
+static bool choose_rows(choice *chosen, const jm_diff *diff, const jm__fold *fold, size_t limit)
 {
     size_t count = fold->parts.count, large = 0;
     weighted_row *order = calloc(count + 1, sizeof *order);
     *chosen = (choice){.shown = calloc(count + 1, sizeof *chosen->shown)};
     bool ok = order != NULL && chosen->shown != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        order[i] = (weighted_row){weight_of(diff, &fold->parts.items[i].row), i};
+        jm_diff_row row = sum_of(diff, fold, &fold->parts.items[i]);
+        order[i] = (weighted_row){weight_of(diff, &row), i};
         large += order[i].weight > 0;
     }
     if (ok) {
@@ -543,17 +444,24 @@ static bool add_total(jm__table *table, layout *view)
     return jm__table_push(table, line, &name);
 }
 
-static bool add_part(jm__table *table, layout *view, const diff_part *part)
+static jm_status add_part(jm__table *table, layout *view, const jm__fold *fold, const jm__part *part,
+                          jm_error *err)
 {
-    const jm_diff_row *row = &part->row;
-    const char *text = view->whole_paths || !part->in_first ? part->path : part->part->name;
-    jm__table_line line = {
-        .depth = row->depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->part->row + 1};
+    const jm_diff *diff = view->diff;
+    jm_diff_row row = sum_of(diff, fold, part);
+    if (part->members > 1)
+        JM_TRY(jm__diff_compare_rows(&row, diff, fold->rows + part->first, part->members, err));
+    /* Only in the first run does the depth give its place. */
+    bool by_name = !view->whole_paths && jm__diff_place(diff, part->row, 0) != JM__NO_PLACE;
+    char *text = by_name ? strdup(part->name) : path_of(diff, fold, part);
+    if (text == NULL) return jm__no_memory(err, "jm_diff_text");
+    jm__table_line line = {.depth = row.depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->row + 1};
     jm__strbuf name = {0};
     jm__utf8_add(&name, text, true);
-    if (row->path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
-    write_cells(&line, view, row, part->part->members);
-    return jm__table_push(table, line, &name);
+    free(text);
+    if (row.path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row.kind);
+    write_cells(&line, view, &row, part->members);
+    return jm__table_push(table, line, &name) ? JM_OK : jm__no_memory(err, "jm_diff_text");
 }
 
 static bool add_count(jm__table *table, size_t count, const char *what)
@@ -564,15 +472,12 @@ static bool add_count(jm__table *table, size_t count, const char *what)
     return jm__table_push(table, (jm__table_line){.depth = 1}, &name);
 }
 
-static jm_status fill_chosen(jm__table *table, layout *view, diff_fold *fold, const choice *chosen,
+static jm_status fill_chosen(jm__table *table, layout *view, const jm__fold *fold, const choice *chosen,
                              jm_error *err)
 {
     bool filled = add_total(table, view);
     for (size_t i = 0; filled && i < fold->parts.count; i++) {
-        diff_part *part = &fold->parts.items[i];
-        if (!chosen->shown[i]) continue;
-        JM_TRY(diff_part_compare(part, fold, view->diff, err));
-        filled = add_part(table, view, part);
+        if (chosen->shown[i]) JM_TRY(add_part(table, view, fold, &fold->parts.items[i], err));
     }
     filled = filled &&
              add_count(table, chosen->past_limit, chosen->past_limit == 1 ? "more row" : "more rows") &&
@@ -628,13 +533,13 @@ static void set_up_columns(jm__table *table, const titles *texts, bool several)
     table->columns[table->column_count++] = (jm__table_column){.left = true};
 }
 
-static jm_status fill_table(jm__table *table, titles *texts, layout *view, diff_fold *fold, size_t limit,
+static jm_status fill_table(jm__table *table, titles *texts, layout *view, const jm__fold *fold, size_t limit,
                             jm_error *err)
 {
     choice chosen = {0};
     bool ok = choose_rows(&chosen, view->diff, fold, limit) && write_titles(texts, view);
     for (size_t i = 0; ok && i < fold->parts.count; i++)
-        view->several = view->several || (chosen.shown[i] && fold->parts.items[i].part->members > 1);
+        view->several = view->several || (chosen.shown[i] && fold->parts.items[i].members > 1);
     set_up_columns(table, texts, view->several);
     jm_status status = ok ? fill_chosen(table, view, fold, &chosen, err) : jm__no_memory(err, "jm_diff_text");
     free(chosen.shown);
@@ -643,12 +548,12 @@ static jm_status fill_table(jm__table *table, titles *texts, layout *view, diff_
 
 static jm_status make_table(jm__table *table, titles *texts, layout *view, size_t limit, jm_error *err)
 {
-    diff_fold fold = {0};
+    jm__fold fold = {0};
     *table = (jm__table){0};
     view->scale = jm__energy_scale_for(fmax(view->diff->total.a_j, view->diff->total.b_j));
-    jm_status status = diff_fold_make(&fold, view->diff, err);
+    jm_status status = fold_rows(&fold, view->diff, err);
     if (status == JM_OK) status = fill_table(table, texts, view, &fold, limit, err);
-    diff_fold_free(&fold);
+    jm__fold_free(&fold);
     return status;
 }
 

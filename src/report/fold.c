@@ -549,16 +549,6 @@ double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size
     return fmax(0, own + other - 2 * common);
 }
 
-static bool is_equal(const jm_report *report, size_t row, size_t usual, size_t *queries)
-{
-    double energy_j = jm_report_row(report, row)->energy_j, usual_j = jm_report_row(report, usual)->energy_j;
-    double apart_j = fabs(energy_j - usual_j);
-    if (jm_report_row(report, row)->calls != jm_report_row(report, usual)->calls) return false;
-    if (!isfinite(apart_j)) return isfinite(energy_j) == isfinite(usual_j);
-    if (apart_j <= equal_share * fabs(usual_j)) return true;
-    return apart_j <= equal_deviations * sqrt(jm__fold_variance_apart(report, row, usual, queries));
-}
-
 typedef struct report_source {
     const jm_report *report;
     const bool *selected; /* NULL: no selection */
@@ -573,8 +563,14 @@ static const jm_row *report_row(void *context, size_t row)
 static bool report_equal(void *context, size_t row, size_t usual)
 {
     report_source *source = context;
+    const jm_row *mine = report_row(context, row), *its = report_row(context, usual);
+    double apart_j = fabs(mine->energy_j - its->energy_j);
     if (source->selected != NULL && source->selected[row] != source->selected[usual]) return false;
-    return is_equal(source->report, row, usual, &source->queries);
+    if (mine->calls != its->calls) return false;
+    if (!isfinite(apart_j)) return isfinite(mine->energy_j) == isfinite(its->energy_j);
+    if (apart_j <= equal_share * fabs(its->energy_j)) return true;
+    double variance = jm__fold_variance_apart(source->report, row, usual, &source->queries);
+    return apart_j <= equal_deviations * sqrt(variance);
 }
 
 jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *selected,
@@ -593,14 +589,6 @@ jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__p
     part->sum.energy_low_j = sum.low_j;
     part->sum.energy_high_j = sum.high_j;
     return JM_OK;
-}
-
-void jm__part_name_path(jm__strbuf *path, const jm__part *part)
-{
-    if (!part->by_type || path->failed) return;
-    char *last = strrchr(path->text, '.');
-    path->length = last != NULL ? (size_t)(last + 1 - path->text) : 0;
-    jm__strbuf_add(path, part->name);
 }
 
 void jm__fold_free(jm__fold *fold)
@@ -642,47 +630,58 @@ jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool
 
 /* ---- the common path of equal layers, with a star where they differ */
 
-/* Length of the path's first component. */
-static size_t component(const char *path)
+/* Add the first components of paths that differ: "1,3,5,..". */
+static void list_components(jm__strbuf *out, const char *const *at, size_t count, const char *ends)
 {
-    return strcspn(path, "./");
+    enum { LISTED_MAX = 3 };
+    piece last = {"", 0};
+    size_t listed = 0;
+    for (size_t i = 0; i < count && listed <= LISTED_MAX; i++) {
+        piece mine = {at[i], strcspn(at[i], ends)};
+        if (is_same(mine, last)) continue;
+        jm__strbuf_add(out, listed > 0 ? "," : "");
+        if (listed < LISTED_MAX)
+            jm__strbuf_add_bytes(out, mine.text, mine.length);
+        else
+            jm__strbuf_add(out, "..");
+        last = mine;
+        listed++;
+    }
 }
 
-/* Whether all members' paths have the same component at `at`. */
-static bool is_common(const char *const *at, size_t count, size_t length)
-{
-    for (size_t i = 1; i < count; i++)
-        if (component(at[i]) != length || strncmp(at[0], at[i], length) != 0) return false;
-    return true;
-}
-
-static void add_common(jm__strbuf *out, const char **at, size_t count)
+void jm__common_path_add(jm__strbuf *out, const char **at, const jm__part *part, const char *ends,
+                         bool listed)
 {
     while (at[0][0] != '\0') {
-        size_t length = component(at[0]);
-        if (is_common(at, count, length))
-            jm__strbuf_add_bytes(out, at[0], length);
+        piece first = {at[0], strcspn(at[0], ends)};
+        bool common = true;
+        for (size_t i = 1; common && i < part->members; i++)
+            common = is_same(first, (piece){at[i], strcspn(at[i], ends)});
+        if (common)
+            jm__strbuf_add_bytes(out, first.text, first.length);
+        else if (listed)
+            list_components(out, at, part->members, ends);
         else
             jm__strbuf_add(out, "*");
-        if (at[0][length] != '\0') jm__strbuf_add_bytes(out, at[0] + length, 1);
-        for (size_t i = 0; i < count; i++) {
-            at[i] += component(at[i]);
+        jm__strbuf_add_bytes(out, first.text + first.length, first.text[first.length] != '\0');
+        for (size_t i = 0; i < part->members; i++) {
+            at[i] += strcspn(at[i], ends);
             at[i] += at[i][0] != '\0';
         }
     }
+    if (!part->by_type || out->failed) return; /* else the name of the class is the last component */
+    char *last = strrchr(out->text, '.');
+    out->length = last != NULL ? (size_t)(last + 1 - out->text) : 0;
+    jm__strbuf_add(out, part->name);
 }
 
 void jm__part_path_add(jm__strbuf *out, const jm_report *report, const jm__fold *fold, const jm__part *part)
 {
-    const char **at = calloc(part->members + 1, sizeof *at);
-    jm__strbuf path = {.failed = at == NULL};
+    const char **at = calloc(part->members, sizeof *at);
+    out->failed = out->failed || at == NULL;
     for (size_t i = 0; at != NULL && i < part->members; i++)
         at[i] = jm_report_row(report, fold->rows[part->first + i])->path;
-    if (at != NULL && part->members > 0) add_common(&path, at, part->members);
-    jm__part_name_path(&path, part);
-    if (path.text != NULL) jm__strbuf_add(out, path.text);
-    out->failed = out->failed || path.failed;
-    jm__strbuf_free(&path);
+    if (at != NULL) jm__common_path_add(out, at, part, "./", false);
     free(at);
 }
 

@@ -52,16 +52,18 @@ double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size
 /* Compute the interval of a part, which walks through the whole report. */
 jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err);
 
-/* If the part is named by class, replace the last component of `path` by its name: "layers.*.2 RMSNorm". */
-void jm__part_name_path(jm__strbuf *path, const jm__part *part);
-
 /* Compute the intervals of the chosen parts (NULL: all), at most of the 500 with the most energy. */
 jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool *chosen, jm_error *err);
 
 void jm__fold_free(jm__fold *fold);
 
-/* Add the path of the part. With several members it is a pattern that matches all of them: "blocks.*.attn"
- * for "blocks.0.attn" and "blocks.1.attn". If named by class: "blocks.*.2 LayerNorm". */
+/* Add the path of the part to an empty text. With several members it is a pattern that matches all of them:
+ * "blocks.*.attn" for "blocks.0.attn" and "blocks.1.attn". If named by class: "blocks.*.2 LayerNorm". */
 void jm__part_path_add(jm__strbuf *out, const jm_report *report, const jm__fold *fold, const jm__part *part);
+
+/* The same for given paths, [members], which are advanced; they have equally many components, each ending at
+ * one of `ends`. `listed`: what differs is "1,3,5,..", not "*". */
+void jm__common_path_add(jm__strbuf *out, const char **paths, const jm__part *part, const char *ends,
+                         bool listed);
 
 #endif

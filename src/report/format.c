@@ -81,8 +81,8 @@ void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double 
         return;
     }
     double size = rounded(fabs(energy_j), DIGITS);
-    const unit *best =
-        size > 0 || half > 0 ? UNIT_FOR(energy_units, fmax(size, half)) : UNIT_FOR(energy_units, 1);
+    double larger = fmax(size, half);
+    const unit *best = UNIT_FOR(energy_units, larger > 0 ? larger : 1);
     /* Two digits of the interval decide; an exact figure keeps its usual digits. */
     int decimals =
         half > 0 ? decimals_for(rounded(half, 2) / best->size, 2) : decimals_for(size / best->size, DIGITS);
@@ -96,8 +96,7 @@ jm__energy_scale jm__energy_scale_for(double largest_j)
 {
     enum { DIGITS = 4 };
     double size = rounded(fabs(largest_j), DIGITS);
-    const unit *best =
-        size > 0 && isfinite(size) ? UNIT_FOR(energy_units, size / 10) : UNIT_FOR(energy_units, 1);
+    const unit *best = UNIT_FOR(energy_units, size > 0 && isfinite(size) ? size / 10 : 1);
     int decimals = size > 0 ? decimals_for(size / best->size, DIGITS) : 0;
     return (jm__energy_scale){best->text, best->size, decimals > 0 ? decimals : 1};
 }

@@ -83,9 +83,13 @@ static json_t *field(jm_field_kind kind, const void *value)
     return NULL;
 }
 
-/* The fields of a row that belong in `places`. NULL if memory is out. */
-static json_t *row_object(const jm_row *row, unsigned places)
+/* NULL if memory is out. */
+static json_t *row_object(const void *report, size_t i)
 {
+    const jm_row *row = jm_report_row(report, i);
+    jm_by by = jm_report_options_get(report)->by;
+    bool is_occurrence = by == JM_BY_SPAN || by == JM_BY_REQUEST;
+    unsigned places = is_occurrence ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
     json_t *object = json_object();
     bool ok = object != NULL;
 #define X(kind, name, key, place, doc)                                                                       \
@@ -98,19 +102,17 @@ static json_t *row_object(const jm_row *row, unsigned places)
     return NULL;
 }
 
-/* Write rows one by one: as a JSON tree in memory a row takes ten times its text. */
-static bool add_rows(jm__strbuf *out, const jm_report *report)
+/* Write items one by one: as a JSON tree in memory a row takes ten times its text. False: memory is out. */
+static bool add_array(jm__strbuf *out, size_t count, json_t *(*item)(const void *context, size_t i),
+                      const void *context)
 {
-    jm_by by = jm_report_options_get(report)->by;
-    bool is_occurrence = by == JM_BY_SPAN || by == JM_BY_REQUEST, ok = true;
-    unsigned places = is_occurrence ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
-    size_t count = jm_report_row_count(report);
+    bool ok = true;
     jm__strbuf_add(out, "[");
     for (size_t i = 0; ok && i < count; i++) {
-        json_t *row = row_object(jm_report_row(report, i), places);
+        json_t *object = item(context, i);
         jm__strbuf_add(out, i == 0 ? "\n    " : ",\n    ");
-        ok = jm__json_add(out, row, 2);
-        json_decref(row);
+        ok = jm__json_add(out, object, 2);
+        json_decref(object);
     }
     jm__strbuf_add(out, count > 0 ? "\n  ]" : "]");
     return ok;
@@ -121,8 +123,9 @@ static json_t *member_at(const void *rows, size_t i)
     return json_integer((json_int_t)((const size_t *)rows)[i]);
 }
 
-static json_t *group_object(const jm_group *group)
+static json_t *group_object(const void *groups, size_t i)
 {
+    const jm_group *group = jm_group_get(groups, i);
     json_t *rows = jm__json_array(group->members, member_at, group->rows);
     return json_pack("{so so so so si sI so sI so so so so so so so}", "name", jm__json_text(group->name),
                      "path", jm__json_text(group->path), "kind", jm__json_text(group->kind), "type",
@@ -134,27 +137,14 @@ static json_t *group_object(const jm_group *group)
                      "provenance", jm__json_text(jm_provenance_text(group->provenance)));
 }
 
-static bool add_each_group(jm__strbuf *out, const jm_groups *groups)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < jm_group_count(groups); i++) {
-        json_t *group = group_object(jm_group_get(groups, i));
-        jm__strbuf_add(out, i == 0 ? "\n    " : ",\n    ");
-        ok = jm__json_add(out, group, 2);
-        json_decref(group);
-    }
-    return ok;
-}
-
 /* Groups of layers; by other keys each row would be a group of its own. */
 static jm_status add_groups(jm__strbuf *out, const jm_report *report, jm_error *err)
 {
     if (jm_report_options_get(report)->by != JM_BY_LAYER) return JM_OK;
     jm_groups *groups = NULL;
     JM_TRY(jm_groups_create(&groups, report, err));
-    jm__strbuf_add(out, ",\n  \"groups\": [");
-    bool ok = add_each_group(out, groups);
-    jm__strbuf_add(out, jm_group_count(groups) > 0 ? "\n  ]" : "]");
+    jm__strbuf_add(out, ",\n  \"groups\": ");
+    bool ok = add_array(out, jm_group_count(groups), group_object, groups);
     jm_groups_free(groups);
     return ok ? JM_OK : jm__no_memory(err, "jm_report_json");
 }
@@ -210,7 +200,8 @@ static jm_status add_report(jm__strbuf *out, const jm_report *report, jm_error *
     if (!ok) return jm__no_memory(err, "jm_report_json");
     out->length -= strlen(end); /* the last members follow */
     jm__strbuf_add(out, ",\n  \"rows\": ");
-    if (!add_rows(out, report)) return jm__no_memory(err, "jm_report_json");
+    if (!add_array(out, jm_report_row_count(report), row_object, report))
+        return jm__no_memory(err, "jm_report_json");
     JM_TRY(add_groups(out, report, err));
     jm__strbuf_add(out, end);
     jm__strbuf_add(out, "\n");

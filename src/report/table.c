@@ -1,6 +1,7 @@
 /* Lays out a text table to fit the terminal. */
 #include "report/table.h"
 
+#include "base/order.h"
 #include "base/utf8.h"
 #include "report/format.h"
 
@@ -123,7 +124,7 @@ static bool collect_short_names(short_names *names, const jm__table *table)
             return false;
         }
     }
-    if (names->count > 0) qsort(names->items, names->count, sizeof *names->items, by_text);
+    jm__sort(names->items, names->count, sizeof *names->items, by_text);
     return true;
 }
 

@@ -1,10 +1,10 @@
 /* The report as a text table: which rows, in which order, with which columns. */
 #include "report/text.h"
 
+#include "base/map.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "base/plain.h"
-#include "base/search.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "base/vec.h"
@@ -205,62 +205,26 @@ static bool find_parents(size_t *parent, const shown_parts *picks)
     return ok;
 }
 
-/* List the parts in pre-order from siblings that are contiguous in `family`. */
-static bool list_preorder(shown_parts *sorted, const shown_parts *picks, const size_t *family,
-                          const size_t *parent)
-{
-    size_t count = picks->count;
-    size_t *first = malloc(
-        (count + 1) *
-        sizeof *first); /* [0]: first top-level part, [p + 1]: first child of p, as index in `family` */
-    JM_VEC(size_t) next = {0}; /* a stack of indices in `family` */
-    bool ok = first != NULL && jm__vec_reserve(sorted, count);
-    for (size_t i = 0; ok && i <= count; i++)
-        first[i] = count;
-    for (size_t i = count; ok && i-- > 0;)
-        first[parent[family[i]] + 1] = i;
-    ok = ok && (count == 0 || jm__vec_push(&next, 0));
-    while (ok && next.count > 0) {
-        size_t at = next.items[--next.count], mine = family[at];
-        sorted->items[sorted->count++] = picks->items[mine];
-        if (at + 1 < count && parent[family[at + 1]] == parent[mine]) ok = jm__vec_push(&next, at + 1);
-        if (ok && first[mine + 1] < count) ok = jm__vec_push(&next, first[mine + 1]);
-    }
-    free(first);
-    jm__vec_free(&next);
-    return ok;
-}
-
 static bool sort(shown_parts *picks, const jm__fold *fold, jm_sort by)
 {
     size_t *parent = calloc(picks->count + 1, sizeof *parent);
     size_t *family = calloc(picks->count + 1, sizeof *family);
+    size_t *order = calloc(picks->count + 1, sizeof *order);
     shown_parts sorted = {0};
-    bool ok = parent != NULL && family != NULL && find_parents(parent, picks);
+    bool ok = parent != NULL && family != NULL && order != NULL && find_parents(parent, picks);
     sorter s = {fold, picks->items, parent, by};
     for (size_t i = 0; ok && i < picks->count; i++)
         family[i] = i;
     if (ok && picks->count > 0) qsort_r(family, picks->count, sizeof *family, by_parent, &s);
-    ok = ok && list_preorder(&sorted, picks, family, parent);
+    ok = ok && jm__preorder(order, family, parent, picks->count) && jm__vec_reserve(&sorted, picks->count);
+    for (size_t i = 0; ok && i < picks->count; i++)
+        sorted.items[sorted.count++] = picks->items[order[i]];
     free(parent);
     free(family);
-    if (!ok) {
-        jm__vec_free(&sorted);
-        return false;
-    }
+    free(order);
     jm__vec_free(picks);
     *picks = sorted;
-    return true;
-}
-
-/* List the selected parts of a fold that was made with `selected`: parents before their children, siblings in
- * `order`. */
-static jm_status list_and_sort(shown_parts *picks, const jm__fold *fold, const bool *selected, jm_sort order,
-                               jm_error *err)
-{
-    bool ok = list_parts(picks, fold, selected);
-    if (ok && order != JM_SORT_USUAL) ok = sort(picks, fold, order);
-    return ok ? JM_OK : jm__no_memory(err, "jm_report_text");
+    return ok;
 }
 
 /* ---- the cells of a row */
@@ -571,53 +535,41 @@ static bool *choose_rows(const view *v)
     size_t count = v->picks.count, limit = v->options->limit, deep = 0;
     bool *chosen = calloc(count + 1, sizeof *chosen);
     ranked *order = calloc(count + 1, sizeof *order);
-    if (chosen != NULL && order != NULL) {
-        for (size_t i = 0; i < count; i++) {
-            const jm_row *row = &part_of(v, i)->sum;
-            int32_t depth = v->picks.items[i].depth;
-            if (v->options->depth > 0 && (uint64_t)depth >= v->options->depth) continue;
-            bool small = row->share < top_share; /* false for unknown shares */
-            double energy_j = isfinite(row->energy_j) ? row->energy_j : -INFINITY;
-            order[deep++] = (ranked){depth == 0 && !small, energy_j, i};
-        }
-        if (deep > 0) qsort(order, deep, sizeof *order, by_weight);
-        size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
-        for (size_t i = 0; i < end; i++)
-            chosen[order[i].shown] = true;
-    } else {
-        free(chosen);
-        chosen = NULL;
+    bool ok = chosen != NULL && order != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        const jm_row *row = &part_of(v, i)->sum;
+        int32_t depth = v->picks.items[i].depth;
+        if (v->options->depth > 0 && (uint64_t)depth >= v->options->depth) continue;
+        bool small = row->share < top_share; /* false for unknown shares */
+        double energy_j = isfinite(row->energy_j) ? row->energy_j : -INFINITY;
+        order[deep++] = (ranked){depth == 0 && !small, energy_j, i};
     }
+    jm__sort(order, deep, sizeof *order, by_weight);
+    size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
+    for (size_t i = 0; i < end; i++)
+        chosen[order[i].shown] = true;
     free(order);
-    return chosen;
+    if (ok) return chosen;
+    free(chosen);
+    return NULL;
 }
 
-static int by_text(const void *left, const void *right)
+/* Whether each path of the report has several rows, as the id of a map of texts. */
+static bool find_shared_paths(jm__map *shared, const jm_report *report)
 {
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-/* The paths of all rows, sorted; NULL if memory is out. */
-static const char **sort_paths(const jm_report *report)
-{
-    size_t count = jm_report_row_count(report);
-    const char **paths = calloc(count + 1, sizeof *paths);
-    if (paths == NULL) return NULL;
-    for (size_t i = 0; i < count; i++)
-        paths[i] = jm_report_row(report, i)->path;
-    qsort(paths, count, sizeof *paths, by_text);
-    return paths;
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const char *path = jm_report_row(report, i)->path;
+        int64_t again = jm__map_find(shared, &path) != NULL;
+        if (!jm__map_put(shared, &path, (jm__map_value){.id = again})) return false;
+    }
+    return true;
 }
 
 /* Whether the row's kind must be shown, because another row has the same path and a different kind. Not for
  * self-explaining names such as "(idle)". */
-static bool needs_kind(const char **paths, size_t count, const jm_row *row, bool by_span)
+static bool needs_kind(const jm__map *shared, const jm_row *row, bool by_span)
 {
-    if (row->name[0] == '(') return false;
-    if (by_span) return true;
-    size_t at;
-    jm__search(at, count, strcmp(paths[at], row->path) < 0);
-    return at + 1 < count && strcmp(paths[at + 1], row->path) == 0;
+    return row->name[0] != '(' && (by_span || jm__map_find(shared, &row->path)->id != 0);
 }
 
 /* The layer after a gap: "host late, < 1 ms, before layer.*". */
@@ -686,17 +638,16 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     return jm__table_push(table, line, &name) && ok;
 }
 
-static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, const char **sorted,
+static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, const jm__map *shared,
                              jm_error *err)
 {
-    size_t rows = jm_report_row_count(v->report);
     bool by_span = jm_report_options_get(v->report)->by == JM_BY_SPAN;
     for (size_t i = 0; i < v->picks.count; i++) {
         const shown_part *shown = &v->picks.items[i];
         jm__part *part = &v->fold.parts.items[shown->part];
         if (!chosen[i]) continue;
         JM_TRY(jm__fold_interval(&v->fold, v->report, part, err));
-        if (!add_line(table, v, shown, needs_kind(sorted, rows, &part->sum, by_span)))
+        if (!add_line(table, v, shown, needs_kind(shared, &part->sum, by_span)))
             return jm__no_memory(err, "jm_report_text");
     }
     return add_rest(table, v, chosen) ? JM_OK : jm__no_memory(err, "jm_report_text");
@@ -705,11 +656,12 @@ static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, cons
 static jm_status fill_table(jm__table *table, view *v, jm_error *err)
 {
     bool *chosen = choose_rows(v);
-    const char **sorted = sort_paths(v->report);
-    jm_status status = chosen != NULL && sorted != NULL ? fill_chosen(table, v, chosen, sorted, err)
-                                                        : jm__no_memory(err, "jm_report_text");
+    jm__map shared = JM_MAP_OF_TEXTS;
+    bool fine = chosen != NULL && find_shared_paths(&shared, v->report);
+    jm_status status =
+        fine ? fill_chosen(table, v, chosen, &shared, err) : jm__no_memory(err, "jm_report_text");
     free(chosen);
-    free(sorted);
+    jm__map_free(&shared);
     return status;
 }
 
@@ -748,8 +700,10 @@ static jm_status rows_table(jm__table *table, const jm_report *report, const jm_
     bool *selected;
     JM_TRY(find_selected(&selected, report, options, err));
     jm_status status = jm__fold_make(&v.fold, report, options->expand, selected, err);
-    if (status == JM_OK) status = list_and_sort(&v.picks, &v.fold, selected, options->sort, err);
-    if (status == JM_OK) {
+    bool listed = status == JM_OK && list_parts(&v.picks, &v.fold, selected) &&
+                  (options->sort == JM_SORT_USUAL || sort(&v.picks, &v.fold, options->sort));
+    if (status == JM_OK && !listed) status = jm__no_memory(err, "jm_report_text");
+    if (listed) {
         set_up_columns(table, &v);
         status = fill_table(table, &v, err);
     }

@@ -714,9 +714,9 @@ static void say_single_burst(note_writer *w)
     const jm__strata *strata = &w->a->scope.strata;
     double single_s = 0, all_s = 0;
     for (size_t i = 0; i < strata->items.count && w->a->scope.extrapolated.strata != NULL; i++)
-        all_s += w->a->scope.extrapolated.seconds[i];
+        all_s += w->a->scope.extrapolated.of_stratum[i].seconds;
     for (size_t i = 0; i < strata->single_burst.count && w->a->scope.extrapolated.strata != NULL; i++)
-        single_s += w->a->scope.extrapolated.seconds[strata->single_burst.items[i].burst];
+        single_s += w->a->scope.extrapolated.of_stratum[strata->single_burst.items[i].burst].seconds;
     if (!(single_s > 0)) return;
     say(w,
         "%.0f %% of the time of untraced steps is extrapolated from a single interval of traced ones: later "

@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline bool draws_any(const jm__tree *tree)
-{
-    return tree->off_board_j != NULL;
-}
-
 /* With less shrinkage, the figure is prior-dominated (shared/attribution.md, "Before a figure is assumed").
  * Two equal classes of which the readings determine only the sum have exactly this shrinkage. */
 static const double shrinkage_min = 0.5;
@@ -106,14 +101,14 @@ static double *draws_of(jm__tree *tree, size_t node)
 
 void jm__draws_add_board(jm__tree *tree, size_t board, const double *off_s, double power_w)
 {
-    if (off_s == NULL || !draws_any(tree)) return;
+    if (off_s == NULL || tree->off_board_j == NULL) return;
     for (size_t r = 0; r < JM_DRAWS; r++)
         tree->off_board_j[board * JM_DRAWS + r] += power_w * off_s[r];
 }
 
 void jm__draws_share(jm__tree *tree, size_t node, const double *off_j, double share)
 {
-    if (off_j == NULL || node == JM__NO_NODE || !draws_any(tree) || tree->failed) return;
+    if (off_j == NULL || node == JM__NO_NODE || tree->off_board_j == NULL || tree->failed) return;
     double *own_j = draws_of(tree, node);
     for (size_t r = 0; own_j != NULL && r < JM_DRAWS; r++)
         own_j[r] += share * off_j[r];
@@ -155,7 +150,7 @@ static void subtract_common(jm__tree *tree, const jm__attribution *a, size_t b)
 
 void jm__draws_close(jm__tree *tree, const jm__attribution *a)
 {
-    if (!draws_any(tree) || tree->failed || tree->nodes.count == 0) return;
+    if (tree->off_board_j == NULL || tree->failed || tree->nodes.count == 0) return;
     if (draws_of(tree, tree->nodes.count - 1) == NULL) return;
     for (size_t b = 0; b < a->scope.dataset->board_count; b++)
         if (a->boards[b].fit.held) subtract_common(tree, a, b);
@@ -194,14 +189,13 @@ bool jm__draws_u_j(double **u_j, const jm__tree *tree)
 {
     *u_j = NULL;
     size_t count = tree->nodes.count;
-    if (!draws_any(tree) || tree->off_j.count < count * JM_DRAWS || count == 0) return true;
-    double *off_j = malloc(count * JM_DRAWS * sizeof *off_j), *gain = malloc(count * sizeof *gain);
+    if (tree->off_board_j == NULL || tree->off_j.count < count * JM_DRAWS || count == 0) return true;
+    double *off_j = malloc(count * (JM_DRAWS + 1) * sizeof *off_j);
     size_t *phase = malloc(count * sizeof *phase);
     *u_j = calloc(count + 1, sizeof **u_j);
-    bool fine = off_j != NULL && gain != NULL && phase != NULL && *u_j != NULL;
-    if (fine) find_u(*u_j, off_j, gain, phase, tree);
+    bool fine = off_j != NULL && phase != NULL && *u_j != NULL;
+    if (fine) find_u(*u_j, off_j, off_j + count * JM_DRAWS, phase, tree);
     free(off_j);
-    free(gain);
     free(phase);
     return fine;
 }
@@ -222,35 +216,31 @@ double jm__draws_covariance(const jm__tree *tree, const double *left, const doub
 }
 
 /* The clock of each column, relative to the board's highest: below 1, power or heat limited it. */
-static jm_status find_clock_limit_share(double *value, const jm__attribution *a, jm_error *err)
+static void find_clock_limit_share(double *value, const jm__attribution *a)
 {
-    (void)err;
     for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (part->clock_mhz == NULL || !(part->board->clock_limit_mhz > 0)) continue;
         for (size_t k = 0; k < part->work->columns.count; k++)
             value[part->first_column + k] = part->clock_mhz[k] / part->board->clock_limit_mhz;
     }
-    return JM_OK;
 }
 
-/* Sets value[a->columns], which is NAN before. The pieces still exist. */
-static jm_status (*const find[JM_MEAN_COUNT + 1])(double *value, const jm__attribution *a, jm_error *err) = {
+/* Sets value[a->columns], which is NAN before. */
+static void (*const find[JM_MEAN_COUNT])(double *value, const jm__attribution *a) = {
 #define X(kind, name, key, place, doc) find_##name,
     JM_ROW_MEANS(X)
 #undef X
-        NULL,
 };
 
 jm_status jm__means_find(jm__means *means, const jm__attribution *a, jm_error *err)
 {
-    *means = (jm__means){{NULL}};
     for (int m = 0; m < JM_MEAN_COUNT; m++) {
         means->value[m] = malloc((a->columns + 1) * sizeof(double));
         if (means->value[m] == NULL) return jm__no_memory(err, "jm__means_find");
         for (size_t k = 0; k < a->columns; k++)
             means->value[m][k] = NAN;
-        JM_TRY(find[m](means->value[m], a, err));
+        find[m](means->value[m], a);
     }
     return JM_OK;
 }
@@ -259,7 +249,6 @@ void jm__means_free(jm__means *means)
 {
     for (int m = 0; m < JM_MEAN_COUNT; m++)
         free(means->value[m]);
-    *means = (jm__means){{NULL}};
 }
 
 void jm__mean_sums_add_cells(jm__mean_sums *sums, const jm__means *means, const jm__cell *cells, size_t count)
@@ -284,8 +273,6 @@ void jm__mean_sums_add(jm__mean_sums *sums, const jm__mean_sums *of)
 
 void jm__mean_sums_write(jm_row *row, const jm__mean_sums *sums)
 {
-    (void)row;
-    (void)sums;
 #define X(kind, name, key, place, doc)                                                                       \
     row->name = sums->seconds[JM_MEAN_##name] > 0                                                            \
                     ? sums->weighted[JM_MEAN_##name] / sums->seconds[JM_MEAN_##name]                         \
@@ -351,18 +338,14 @@ static bool spot_equal(const void *key, const void *another)
     return a->kind == b->kind && strcmp(a->path, b->path) == 0;
 }
 
-#define NO_SPOT SIZE_MAX
-
+/* SIZE_MAX: memory is out. */
 static size_t number_of(jm__dominant *m, const char *path, int64_t kind)
 {
     jm__spot spot = {path, kind};
     const jm__map_value *found = jm__map_find(&m->spot_at, &spot);
     if (found != NULL) return (size_t)found->id;
-    const jm__map_value number = {.id = (int64_t)m->spots.count};
     spot.path = jm__tree_text(m->tree, "%s", path);
-    if (spot.path != NULL && jm__map_put(&m->spot_at, &spot, number) && jm__vec_push(&m->spots, spot))
-        return (size_t)number.id;
-    return NO_SPOT;
+    return spot.path == NULL ? SIZE_MAX : jm__map_item(&m->spot_at, &spot, &m->spots, &spot);
 }
 
 static size_t spot_of(jm__dominant *m, uint32_t context)
@@ -370,15 +353,13 @@ static size_t spot_of(jm__dominant *m, uint32_t context)
     if (m->spot_of[context] != 0) return m->spot_of[context] - 1;
     const jm__context *at = &m->a->work.contexts.items.items[context];
     const char *name = jm__dataset_text(m->a->scope.dataset, at->layer);
+    if (name[0] == '\0') name = jm__dataset_text(m->a->scope.dataset, at->type);
     jm__strbuf path = {0};
-    jm__module_path_add_unnumbered(&path,
-                                   name[0] != '\0' ? name : jm__dataset_text(m->a->scope.dataset, at->type));
-    size_t spot = path.failed ? NO_SPOT : number_of(m, path.text != NULL ? path.text : "", at->kind);
+    jm__module_path_add_unnumbered(&path, name);
+    size_t spot = path.failed ? SIZE_MAX : number_of(m, path.text != NULL ? path.text : "", at->kind);
     jm__strbuf_free(&path);
-    if (spot == NO_SPOT)
-        m->tree->failed = true;
-    else
-        m->spot_of[context] = spot + 1;
+    if (spot == SIZE_MAX) m->tree->failed = true;
+    m->spot_of[context] = spot + 1; /* 0 after a failure */
     return spot;
 }
 
@@ -407,15 +388,12 @@ void jm__dominant_free(jm__dominant *m)
 static void add(jm__dominant *m, size_t node, size_t spot, double seconds)
 {
     const size_t key[2] = {node, spot};
-    const jm__map_value *found = jm__map_find(&m->spot_time_at, key);
-    if (found != NULL) {
-        m->spot_times.items[found->id].seconds += seconds;
-        return;
-    }
-    const jm__spot_time stay = {node, spot, seconds};
-    if (!jm__map_put(&m->spot_time_at, key, (jm__map_value){.id = (int64_t)m->spot_times.count}) ||
-        !jm__vec_push(&m->spot_times, stay))
+    const jm__spot_time first = {node, spot, 0};
+    size_t at = jm__map_item(&m->spot_time_at, key, &m->spot_times, &first);
+    if (at == SIZE_MAX)
         m->tree->failed = true;
+    else
+        m->spot_times.items[at].seconds += seconds;
 }
 
 void jm__dominant_add(jm__dominant *m, size_t node, size_t use, double seconds)

@@ -67,14 +67,14 @@ enum {
 };
 
 typedef struct jm__means {
-    double *value[JM_MEAN_COUNT + 1]; /* [a->columns] each; C has no arrays of nothing */
+    double *value[JM_MEAN_COUNT]; /* [a->columns] each */
 } jm__means;
 jm_status jm__means_find(jm__means *means, const jm__attribution *a, jm_error *err);
 void jm__means_free(jm__means *means);
 
 typedef struct jm__mean_sums {
-    double weighted[JM_MEAN_COUNT + 1]; /* seconds times value */
-    double seconds[JM_MEAN_COUNT + 1];
+    double weighted[JM_MEAN_COUNT]; /* seconds times value */
+    double seconds[JM_MEAN_COUNT];
 } jm__mean_sums;
 void jm__mean_sums_add_cells(jm__mean_sums *sums, const jm__means *means, const jm__cell *cells,
                              size_t count);

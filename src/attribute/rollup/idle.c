@@ -1,6 +1,7 @@
 /* Idle time by cause and by phase, and work in rows of represented steps. */
 #include "attribute/rollup/idle.h"
 
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -31,34 +32,31 @@ typedef struct lent_walk {
 static bool add_row_weight(row_weights *all, uint32_t burst, uint32_t row, double steps)
 {
     const uint32_t key[2] = {burst, row};
-    const row_weight new_item = {burst, row, steps};
     all->at.key_size = sizeof key;
-    const jm__map_value *found = jm__map_find(&all->at, key);
-    if (found != NULL) {
-        all->items[found->id].steps += steps;
-        return true;
-    }
-    return jm__map_put(&all->at, key, (jm__map_value){.id = (int64_t)all->count}) &&
-           jm__vec_push(all, new_item);
+    const row_weight first = {burst, row, 0};
+    size_t at = jm__map_item(&all->at, key, all, &first);
+    if (at == SIZE_MAX) return false;
+    all->items[at].steps += steps;
+    return true;
 }
 
 /* The row of a single step, or of its batch of requests. False if memory is out. */
-static bool row_of_step(jm__views *v, const jm__step_interval *step_interval, uint32_t *row)
+static bool row_of_step(jm__views *v, const jm__step_interval *step, uint32_t *row)
 {
     const jm__attribution *a = v->a;
     const jm__dataset *d = a->scope.dataset;
     bool requests = a->scope.options.by == JM_BY_REQUEST;
     bool requested =
-        jm__dataset_process_has_pid(d, d->processes[step_interval->process].id, a->scope.options.process_id);
+        jm__dataset_process_has_pid(d, d->processes[step->process].id, a->scope.options.process_id);
     if (requests) {
-        uint32_t batch = a->scope.batches.of_step[step_interval->span];
+        uint32_t batch = a->scope.batches.of_step[step->span];
         *row = !requested   ? JM_REQUESTS_OTHERS
                : batch == 0 ? JM_REQUESTS_NONE
                             : JM_REQUESTS_FIRST + batch - 1;
         return true;
     }
-    size_t node = requested ? jm__view_span_node(v, step_interval->span)
-                            : jm__tree_top(v->tree, "(other processes)", "outside");
+    size_t node =
+        requested ? jm__view_span_node(v, step->span) : jm__tree_top(v->tree, "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
@@ -67,11 +65,11 @@ static bool find_by_step(row_weights *out, const lent_walk *l)
 {
     const jm__strata *strata = l->extrapolated->strata;
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
+        const jm__step_interval *step = &strata->step_intervals.items[i];
         uint32_t row;
         if (!(l->extrapolated->of_step_interval[i] > 0)) continue;
-        if (!row_of_step(l->views, step_interval, &row)) return false;
-        if (!add_row_weight(out, strata->items.items[step_interval->stratum].burst, row,
+        if (!row_of_step(l->views, step, &row)) return false;
+        if (!add_row_weight(out, strata->items.items[step->stratum].burst, row,
                             (double)l->extrapolated->of_step_interval[i]))
             return false;
     }
@@ -106,8 +104,8 @@ static size_t bursts_of(uint32_t of[3], const jm__extrapolated *extrapolated, ui
 {
     size_t count = 0;
     of[count++] = burst;
-    if (burst > 0 && extrapolated->partner[burst - 1] == burst) of[count++] = burst - 1;
-    if (burst + 1 < extrapolated->strata->bursts.count && extrapolated->partner[burst + 1] == burst)
+    if (burst > 0 && extrapolated->of_burst[burst - 1].partner == burst) of[count++] = burst - 1;
+    if (burst + 1 < extrapolated->strata->bursts.count && extrapolated->of_burst[burst + 1].partner == burst)
         of[count++] = burst + 1;
     return count;
 }
@@ -125,7 +123,7 @@ static bool emit_by_step(const lent_walk *l, row_weights *all)
     size_t bursts = l->extrapolated->strata->bursts.count, cells = l->tally->lent.items.count;
     size_t *first = calloc(bursts + 2, sizeof *first);
     if (first == NULL) return false;
-    if (all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_burst);
+    jm__sort(all->items, all->count, sizeof *all->items, by_burst);
     for (size_t t = 0, i = 0; t <= bursts; t++) {
         while (i < all->count && all->items[i].burst < t)
             i++;
@@ -147,9 +145,10 @@ static void emit_to_strata(const lent_walk *l, size_t cell, uint32_t row, uint32
     const jm__strata *strata = l->extrapolated->strata;
     for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
         const jm__stratum *stratum = &strata->items.items[s];
-        if (stratum->burst != burst || !(l->extrapolated->steps[s] > 0)) continue;
+        if (stratum->burst != burst || !(l->extrapolated->of_stratum[s].steps > 0)) continue;
         size_t node = jm__view_extrapolated_node(l->views, row, stratum->span);
-        if (node != JM__NO_NODE) emit_cell(l, cell, burst, (uint32_t)node, l->extrapolated->steps[s]);
+        if (node != JM__NO_NODE)
+            emit_cell(l, cell, burst, (uint32_t)node, l->extrapolated->of_stratum[s].steps);
     }
 }
 
@@ -189,12 +188,13 @@ void jm__extrapolated_calls_add(jm__views *v, size_t node, size_t span)
         return;
     const jm__strata *strata = extrapolated->strata;
     uint32_t burst = strata->step_intervals.items[number - 1].stratum;
-    v->tree->nodes.items[node].extrapolated_calls += extrapolated->in_row[burst];
-    if (!extrapolated->lends[burst] || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
+    v->tree->nodes.items[node].extrapolated_calls += extrapolated->of_burst[burst].in_row;
+    if (!extrapolated->of_burst[burst].lends || extrapolated->rows != JM_EXTRAPOLATED_IN_ROWS) return;
     for (size_t s = strata->bursts.count; s < strata->items.count; s++) {
-        if (strata->items.items[s].burst != burst || !(extrapolated->steps[s] > 0)) continue;
+        if (strata->items.items[s].burst != burst || !(extrapolated->of_stratum[s].steps > 0)) continue;
         size_t other = jm__view_extrapolated_node(v, node, strata->items.items[s].span);
-        if (other != JM__NO_NODE) v->tree->nodes.items[other].extrapolated_calls += extrapolated->steps[s];
+        if (other != JM__NO_NODE)
+            v->tree->nodes.items[other].extrapolated_calls += extrapolated->of_stratum[s].steps;
     }
 }
 
@@ -207,12 +207,16 @@ static size_t phase_of_step(const jm__attribution *a, size_t step)
     return span;
 }
 
+/* The power of an idle state; 0 if nothing is known of powers. */
+static double state_w(const jm__board_part *part, int state)
+{
+    return part->fit.known ? part->fit.power_w[part->work->columns.class_columns + (size_t)state] : 0;
+}
+
 void jm__extrapolated_idle_off(jm__views *v, size_t b, size_t node, int state, double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->time.extrapolated.strata == NULL || !part->fit.known) return;
-    double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state];
-    jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
+    jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * state_w(part, state));
 }
 
 /* Add the error of idle time that tracing caused in the steps of a burst: a share of it, in a state. */
@@ -220,14 +224,13 @@ static void extrapolated_tracing_off(jm__views *v, size_t b, size_t node, size_t
                                      double share)
 {
     const jm__board_part *part = &v->a->boards[b];
-    if (part->time.extrapolated.strata == NULL || !part->fit.known) return;
-    double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
     const jm__strata *strata = part->time.extrapolated.strata;
+    double off_s[JM_DRAWS];
     uint32_t kind = strata->unsplit_kind_of
                         .items[strata->bursts.items[burst].kind - 1]; /* one error for all its bursts */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.bursts[burst].tracing_u_s;
-    jm__draws_add(v->tree, node, b, off_s, power_w);
+    jm__draws_add(v->tree, node, b, off_s, state_w(part, state));
 }
 
 /* Edges of spans and of their sections. At one time, ends come first. */
@@ -264,7 +267,7 @@ static bool find_edges(span_edges *edges, const jm__idle_walk *walk, const jm__s
         const span_edge edge = {more->from_ns, more->span, NEXT_SECTION};
         if (walk->is_container(walk->context, more->span) && !jm__vec_push(edges, edge)) return false;
     }
-    if (edges->count > 1) qsort(edges->items, edges->count, sizeof *edges->items, by_time);
+    jm__sort(edges->items, edges->count, sizeof *edges->items, by_time);
     return true;
 }
 
@@ -280,12 +283,10 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
             int64_t from = now->start_ns > from_ns ? now->start_ns : from_ns;
             int64_t to = now->end_ns < to_ns ? now->end_ns : to_ns;
             double seconds = (double)jm__intervals_overlap_ns(&part->time.traced, from, to) * 1e-9;
-            uint32_t sampler = first + (uint32_t)jm__sampler_column(&part->work->columns) + idle;
-            bool fine = seconds <= 0 || !idle ||
-                        walk->add(walk->context, section, first + jm__cursor_column(cursor, 0), seconds);
-            if (fine && seconds > 0 && sampled)
-                fine = walk->add_sampled(walk->context, section, sampler, seconds);
-            if (!fine) return false;
+            uint32_t column = first + jm__cursor_column(cursor, 0),
+                     sampler = first + (uint32_t)jm__sampler_column(&part->work->columns) + idle;
+            if (seconds > 0 && idle && !walk->add(walk->context, section, column, seconds)) return false;
+            if (seconds > 0 && sampled) walk->add_sampled(walk->context, section, sampler, seconds);
         }
         if (now->end_ns > to_ns) break; /* its rest belongs to the next interval */
     }
@@ -508,14 +509,13 @@ static void add_shared_time(jm__tree *tree, size_t node, size_t board, size_t co
     jm__tree_add(tree, node, (uint32_t)column, seconds);
 }
 
-static bool add_sampled(void *context, size_t section, uint32_t column, double seconds)
+static void add_sampled(void *context, size_t section, uint32_t column, double seconds)
 {
     idle_target *to = context;
     const jm__board_part *part = &to->views->a->boards[to->board];
     size_t node = node_in_phase(to->views, section, sampler_text, sampler_kind);
     to->sampled_s[column - part->first_column - jm__sampler_column(&part->work->columns)] += seconds;
     add_shared_time(to->views->tree, node, to->board, column, seconds);
-    return true;
 }
 
 static void add_unrecorded_time(void *context, size_t section, const jm__interval *time)

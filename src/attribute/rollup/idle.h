@@ -29,7 +29,7 @@ typedef struct jm__idle_walk {
      * JM__NO_SPAN: in none. False if memory is out. */
     bool (*add)(void *context, size_t section, uint32_t column, double seconds);
     /* The same of time in which counters were sampled, with or without work; NULL: not wanted. */
-    bool (*add_sampled)(void *context, size_t section, uint32_t column, double seconds);
+    void (*add_sampled)(void *context, size_t section, uint32_t column, double seconds);
     /* The same of a time of work that was not recorded; NULL: not wanted. */
     void (*add_unrecorded)(void *context, size_t section, const jm__interval *time);
     void *context;

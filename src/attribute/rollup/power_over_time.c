@@ -77,24 +77,20 @@ static jm_status measure(const jm__dataset *dataset, int64_t board_id, int64_t f
     return status;
 }
 
-static jm_status energy(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,
-                        jm_sum *out, jm_error *err)
+jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,
+                              jm_sum *out, jm_error *err)
 {
     jm__dataset *dataset = NULL;
+    *out = (jm_sum){NAN, NAN, NAN};
+    if (to_ns < from_ns)
+        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
+    from_ns = jm__time_bounded(from_ns);
+    to_ns = jm__time_bounded(to_ns);
     const jm__row_filter requested = {.from_ns = from_ns - margin_ns, .to_ns = to_ns + margin_ns};
     JM_TRY(jm__dataset_load_readings(&dataset, recording, &requested, err));
     jm_status status = measure(dataset, board_id, from_ns, to_ns, out, err);
     jm__dataset_free(dataset);
     return status;
-}
-
-jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t from_ns, int64_t to_ns,
-                              jm_sum *out, jm_error *err)
-{
-    *out = (jm_sum){NAN, NAN, NAN};
-    if (to_ns < from_ns)
-        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
-    return energy(recording, board_id, jm__time_bounded(from_ns), jm__time_bounded(to_ns), out, err);
 }
 
 /* ---- power over time, in bins of equal length */

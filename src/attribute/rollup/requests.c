@@ -4,6 +4,7 @@
 
 #include "attribute/rollup/energy.h"
 #include "attribute/rollup/idle.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -50,14 +51,11 @@ bool jm__request_rows_add(jm__request_rows *rows, uint32_t batch, uint32_t colum
 {
     const uint32_t key[2] = {batch, column};
     if (seconds == 0) return true;
-    const jm__map_value *found = jm__map_find(&rows->cell_at, key);
-    if (found != NULL) {
-        rows->cells.items[found->id].seconds += seconds;
-        return true;
-    }
-    const jm__batch_cell new_item = {batch, column, seconds};
-    return jm__map_put(&rows->cell_at, key, (jm__map_value){.id = (int64_t)rows->cells.count}) &&
-           jm__vec_push(&rows->cells, new_item);
+    const jm__batch_cell first = {batch, column, 0};
+    size_t at = jm__map_item(&rows->cell_at, key, &rows->cells, &first);
+    if (at == SIZE_MAX) return false;
+    rows->cells.items[at].seconds += seconds;
+    return true;
 }
 
 void jm__request_off_add(jm__request_rows *rows, jm__views *v, uint32_t batch, size_t board,
@@ -130,14 +128,14 @@ static bool add_extrapolated(const idle_target *target)
         for (int state = 0; state < JM_IDLE_STATES; state++)
             all_s += part->work->tally.extrapolated_idle_s[s][state];
     for (size_t i = 0; fine && all_s > 0 && i < extrapolated->strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &extrapolated->strata->step_intervals.items[i];
+        const jm__step_interval *step = &extrapolated->strata->step_intervals.items[i];
         if (!(extrapolated->of_step_interval[i] > 0)) continue;
         double fraction =
-            (double)extrapolated->of_step_interval[i] / extrapolated->steps[step_interval->stratum];
+            (double)extrapolated->of_step_interval[i] / extrapolated->of_stratum[step->stratum].steps;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double idle_s = fraction * part->work->tally.extrapolated_idle_s[step_interval->stratum][state];
-            fine = add_step_idle(target, step_interval->span, state, idle_s);
-            if (idle_s > 0) add_step_off(target, step_interval->span, state, idle_s / all_s);
+            double idle_s = fraction * part->work->tally.extrapolated_idle_s[step->stratum][state];
+            fine = add_step_idle(target, step->span, state, idle_s);
+            if (idle_s > 0) add_step_off(target, step->span, state, idle_s / all_s);
         }
     }
     return fine;
@@ -151,15 +149,15 @@ static bool split_tracing(const idle_target *target)
     jm__views *v = target->views;
     bool fine = true;
     for (size_t i = 0; fine && i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        if (!jm__step_interval_is_sampled(step_interval)) continue;
-        double each = 1 / (double)strata->bursts.items[step_interval->stratum].step_intervals;
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        if (!jm__step_interval_is_sampled(step)) continue;
+        double each = 1 / (double)strata->bursts.items[step->stratum].step_intervals;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
-            double tracing_s = each * part->work->tally.bursts[step_interval->stratum].tracing_s[state];
+            double tracing_s = each * part->work->tally.bursts[step->stratum].tracing_s[state];
             if (tracing_s == 0) continue;
             size_t idle = jm__tree_top(v->tree, "(idle)", "idle");
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            fine = add_step_idle(target, step_interval->span, state, -tracing_s);
+            fine = add_step_idle(target, step->span, state, -tracing_s);
             if (node == JM__NO_NODE) continue;
             v->tree->nodes.items[node].spent.busy_s += tracing_s;
             jm__tree_add(v->tree, node,
@@ -355,8 +353,7 @@ bool jm__request_rows_share(jm__request_rows *rows, jm__views *v)
     request_node *nodes = calloc(rows->batches->requests.count + 1, sizeof *nodes);
     bool fine = nodes != NULL && find_launch_variances(rows, v->a);
     count_steps(rows, v->a);
-    if (rows->cells.count > 1)
-        qsort(rows->cells.items, rows->cells.count, sizeof *rows->cells.items, by_batch);
+    jm__sort(rows->cells.items, rows->cells.count, sizeof *rows->cells.items, by_batch);
     for (size_t i = 0, end; fine && i < rows->cells.count; i = end) {
         for (end = i + 1;
              end < rows->cells.count && rows->cells.items[end].batch == rows->cells.items[i].batch;)

@@ -22,28 +22,20 @@ static bool is_collective(const jm__views *v, size_t section)
            JM_SPAN_COLLECTIVE;
 }
 
+static size_t (*const node_of_section[JM_BY_COUNT])(jm__views *views, size_t section) = {
+    [JM_BY_LAYER] = jm__view_layer_node,
+    [JM_BY_TYPE] = jm__view_type_node,
+    [JM_BY_PHASE] = jm__view_phase_node,
+    [JM_BY_SPAN] = jm__view_span_node,
+};
+
 static size_t section_node(jm__views *v, size_t section)
 {
     while (v->a->scope.options.by != JM_BY_SPAN && section != JM__NO_SPAN && is_collective(v, section))
         section =
             jm__section_parent(&v->a->scope.spans, section); /* a copy, for example, in a collective's span */
     if (section == JM__NO_SPAN) return outside_node(v);
-    switch (v->a->scope.options.by) {
-    case JM_BY_LAYER:
-        return jm__view_layer_node(v, section);
-    case JM_BY_TYPE:
-        return jm__view_type_node(v, section);
-    case JM_BY_PHASE:
-        return jm__view_phase_node(v, section);
-    case JM_BY_SPAN:
-        return jm__view_span_node(v, section);
-    case JM_BY_KERNEL:
-    case JM_BY_BOARD:
-    case JM_BY_REQUEST:
-    case JM_BY_COUNT:
-        break;
-    }
-    return JM__NO_NODE;
+    return node_of_section[v->a->scope.options.by](v, section);
 }
 
 static size_t node_of(jm__views *v, size_t section)
@@ -124,9 +116,9 @@ static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 }
 
 /* Host spans count as work of each board, but their time counts once. */
-static bool first_of_host(const jm__attribution *a, size_t b)
+static bool has_own_time(const jm__attribution *a, size_t b)
 {
-    for (size_t i = 0; i < b; i++)
+    for (size_t i = 0; i < b && a->work.boards[b].from_host; i++)
         if (a->work.boards[i].from_host) return false;
     return true;
 }
@@ -143,36 +135,28 @@ static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, size_t 
     const jm__board_part *part = &a->boards[b];
     double energy_j = joules_of(part, use, seconds);
     int64_t kind = jm__use_context(&a->work, use)->kind;
-    if (!part->work->from_host || first_of_host(a, b)) to->busy_s += seconds;
+    if (has_own_time(a, b)) to->busy_s += seconds;
     if (part->work->columns.merged[a->work.uses.items.items[use].class_index]) to->merged_s += seconds;
     to->work_j += energy_j;
     if (kind == JM_SPAN_FORWARD) to->forward_j += energy_j;
     if (kind == JM_SPAN_BACKWARD) to->backward_j += energy_j;
 }
 
-/* A cell, and its errors in each draw; NULL: none. */
-typedef struct drawn_cell {
-    const jm__work_cell *cell;
-    const double *off_s;
-} drawn_cell;
-
-/* Add a share of a cell to a node. */
-static void add_time(jm__views *v, size_t b, size_t node, const drawn_cell *drawn, double share)
+/* Add a cell to a node; `off_s`: its errors in each draw, NULL: none. */
+static void add_time(jm__views *v, size_t b, size_t node, const jm__work_cell *cell, const double *off_s)
 {
     const jm__attribution *a = v->a;
-    const jm__work_cell *cell = drawn->cell;
     const jm__board_part *part = &a->boards[b];
     jm__node *row = &v->tree->nodes.items[node];
-    double seconds = share * cell->seconds;
-    add_spent(&row->spent, a, b, cell->use, seconds);
+    add_spent(&row->spent, a, b, cell->use, cell->seconds);
     if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
     row->boards |= jm__board_bit(b);
     if (a->scope.options.by == JM_BY_BOARD) return;
     jm__use_part parts[JM_USE_PARTS];
     for (size_t i = jm__use_parts(part->work, cell->use, parts); i-- > 0;)
         jm__tree_add(v->tree, node, (uint32_t)(part->first_column + parts[i].column),
-                     parts[i].share * seconds);
-    jm__draws_add(v->tree, node, b, drawn->off_s, share * joules_of(part, cell->use, 1));
+                     parts[i].share * cell->seconds);
+    jm__draws_add(v->tree, node, b, off_s, joules_of(part, cell->use, 1));
 }
 
 /* Add a cell to the rows of other spans that are open at the same time. */
@@ -180,7 +164,7 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
 {
     const jm__attribution *a = v->a;
     const jm__board_part *board = &a->boards[b];
-    bool own_time = !board->work->from_host || first_of_host(a, b);
+    bool own_time = has_own_time(a, b);
     jm__use_part parts[JM_USE_PARTS];
     size_t count = jm__use_parts(board->work, cell->use, parts);
     size_t up = v->tree->nodes.items[part].parent, section = v->tree->nodes.items[part].overlap_section;
@@ -199,17 +183,15 @@ static void share_time(jm__views *v, size_t b, size_t part, const jm__work_cell 
 }
 
 /* Add a cell to its batch of requests, which share it later. */
-static bool add_batch_time(jm__rollup *rollup, size_t b, const drawn_cell *drawn)
+static bool add_batch_time(jm__rollup *rollup, size_t b, const jm__work_cell *cell, const double *off_s)
 {
     const jm__attribution *a = rollup->views.a;
-    const jm__work_cell *cell = drawn->cell;
     const jm__board_part *part = &a->boards[b];
     uint32_t batch = cell->row - JM_REQUESTS_FIRST;
     jm__batch_sum *sum = &rollup->requests.sums[batch];
     add_spent(&sum->spent, a, b, cell->use, cell->seconds);
     sum->boards |= jm__board_bit(b);
-    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, drawn->off_s,
-                        joules_of(part, cell->use, 1));
+    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, off_s, joules_of(part, cell->use, 1));
     jm__use_part parts[JM_USE_PARTS];
     bool fine = true;
     for (size_t i = jm__use_parts(part->work, cell->use, parts); fine && i-- > 0;)
@@ -235,7 +217,7 @@ static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *
     bool kernels = a->scope.options.by == JM_BY_KERNEL || a->scope.options.by == JM_BY_BOARD;
     bool inside = !kernels && node != cell->row;
     if (a->scope.options.by == JM_BY_REQUEST) return;
-    if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
+    if (!has_own_time(a, b)) return;
     bool wait = jm__view_is_wait(v, node);
     if (!kernels && !inside && !wait && !jm__view_is_collective(v, node)) return;
     if (!wait && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
@@ -250,10 +232,9 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
     const jm__attribution *a = v->a;
-    const drawn_cell drawn = {cell, off_s};
     if (v->tree->failed) return;
     if (a->scope.options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
-        if (!add_batch_time(rollup, b, &drawn)) v->tree->failed = true;
+        if (!add_batch_time(rollup, b, cell, off_s)) v->tree->failed = true;
         return;
     }
     jm__work_cell own = *cell;
@@ -263,7 +244,7 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     }
     size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
-    add_time(v, b, node, &drawn, 1);
+    add_time(v, b, node, &own, off_s);
     if (a->scope.options.by == JM_BY_KERNEL)
         jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
     add_calls(v, b, node, &own);
@@ -349,8 +330,8 @@ static bool represents_others(const jm__attribution *a, size_t i)
     uint32_t step_interval = a->scope.strata.step_interval_of_span[i];
     return step_interval != 0 &&
            jm__step_interval_is_sampled(&a->scope.strata.step_intervals.items[step_interval - 1]) &&
-           a->scope.extrapolated
-                   .burst_steps[a->scope.strata.step_intervals.items[step_interval - 1].stratum] > 0;
+           a->scope.extrapolated.of_burst[a->scope.strata.step_intervals.items[step_interval - 1].stratum]
+                   .steps > 0;
 }
 
 static void count_span(jm__views *v, size_t i, bool own)
@@ -412,7 +393,7 @@ static void add_collectives(jm__views *v, size_t b)
     jm_by by = v->a->scope.options.by;
     const jm__collective_sums *sums = &v->a->boards[b].work->tally.collectives;
     if (by == JM_BY_KERNEL || by == JM_BY_BOARD || by == JM_BY_REQUEST) return;
-    if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
+    if (!has_own_time(v->a, b)) return;
     for (size_t i = 0; i < sums->count; i++) {
         jm__node *node = &v->tree->nodes.items[sums->items[i].row];
         node->with_bytes += sums->items[i].with_bytes;

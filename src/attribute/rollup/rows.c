@@ -3,6 +3,7 @@
 
 #include "attribute/fit/nnls.h"
 #include "attribute/fit/student.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -17,15 +18,7 @@ static int by_node_and_column(const void *a, const void *b)
     return (left->column > right->column) - (left->column < right->column);
 }
 
-/* Invalidates cell numbers. */
-static void sort_cells(jm__tree *tree)
-{
-    if (tree->cells.count > 1)
-        qsort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
-    if (tree->shared.count > 1)
-        qsort(tree->shared.items, tree->shared.count, sizeof *tree->shared.items, by_node_and_column);
-}
-
+/* Both are sorted by column. False if memory is out. */
 static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
 {
     if (count == 0) return true;
@@ -34,10 +27,11 @@ static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
     size_t i = 0, j = 0, n = 0;
     while (i < into->cell_count || j < count) {
         bool left = j == count || (i < into->cell_count && into->cells[i].column <= cells[j].column);
-        bool both = left && j < count && into->cells[i].column == cells[j].column;
-        merged[n] = left ? into->cells[i++] : cells[j++];
-        if (both) merged[n].seconds += cells[j++].seconds;
-        n++;
+        const jm__cell *next = left ? &into->cells[i++] : &cells[j++];
+        if (n > 0 && merged[n - 1].column == next->column)
+            merged[n - 1].seconds += next->seconds;
+        else
+            merged[n++] = *next;
     }
     free(into->cells);
     into->cells = merged;
@@ -49,17 +43,9 @@ static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
 static bool add_shared(jm__subtotal *sub, const jm__attribution *a, const jm__cell *cells, size_t count)
 {
     jm__subtotal with = {0};
-    jm__cell *sums = malloc((count + 1) * sizeof *sums);
-    size_t n = 0;
-    for (size_t i = 0; sums != NULL && i < count; i++)
-        if (n > 0 && sums[n - 1].column == cells[i].column)
-            sums[n - 1].seconds += cells[i].seconds;
-        else
-            sums[n++] = cells[i];
-    bool fine = sums != NULL && merge(&with, sub->cells, sub->cell_count) && merge(&with, sums, n);
+    bool fine = merge(&with, sub->cells, sub->cell_count) && merge(&with, cells, count);
     if (fine) sub->energy = jm__energy_of(a, with.cells, with.cell_count);
     free(with.cells);
-    free(sums);
     return fine;
 }
 
@@ -76,15 +62,6 @@ static void find_phase_rest(jm__subtotal *sub, jm__node *node)
     node->is_phase_total = true;
     sub->rest_j = rest_j;
     sub->measured_j += rest_j;
-}
-
-/* Add a node's own sums and measured energy. */
-static void add_plain(jm__subtotal *sub, const jm__node *node)
-{
-    jm__spent_add(&sub->spent, &node->spent, 1);
-    sub->measured_j += node->measured_j;
-    sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
-    sub->measured = sub->measured || node->measured;
 }
 
 static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *sub, const jm__node *node)
@@ -105,7 +82,8 @@ static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *
 static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                   const jm__means *means, jm_error *err)
 {
-    sort_cells(tree);
+    jm__sort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
+    jm__sort(tree->shared.items, tree->shared.count, sizeof *tree->shared.items, by_node_and_column);
     size_t end = tree->cells.count, shared_end = tree->shared.count;
     for (size_t n = tree->nodes.count; n-- > 0;) {
         jm__node *node = &tree->nodes.items[n];
@@ -120,7 +98,10 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
         jm__mean_sums_add_cells(&sub->means, means, own, end - first);
         if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
         end = first;
-        add_plain(sub, node);
+        jm__spent_add(&sub->spent, &node->spent, 1);
+        sub->measured_j += node->measured_j;
+        sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
+        sub->measured = sub->measured || node->measured;
         sub->energy = jm__energy_of(a, sub->cells, sub->cell_count);
         size_t shared = shared_end;
         while (shared > 0 && tree->shared.items[shared - 1].node == n)
@@ -164,37 +145,6 @@ static void add_use(time_energy *to, const jm__board_part *part, size_t use, dou
     to->energy_j += part->fit.known ? jm__use_power_w(part, use) * seconds : NAN;
 }
 
-static bool is_traced(const jm__board_part *part)
-{
-    return part->requested && part->work->columns.count > 0 && !part->work->from_host;
-}
-
-static bool add_copies(time_energy *copies, const jm__board_part *part)
-{
-    if (!is_traced(part)) return false;
-    for (size_t u = 0; u < part->work->tally.uses.count; u++)
-        add_use(copies, part, u, part->work->tally.uses.items[u].copies_s);
-    return true;
-}
-
-/* Add the collectives of a board: all, exposed and waiting. False if it was not traced. */
-static bool add_collectives(jm_report_totals *t, time_energy *all, time_energy *exposed, time_energy *waiting,
-                            const jm__board_part *part, const jm__work_set *work)
-{
-    if (!is_traced(part)) return false;
-    for (size_t u = 0; u < part->work->tally.uses.count; u++) {
-        const jm__use_sum *use = &part->work->tally.uses.items[u];
-        const jm__class *class = &work->classes.items[work->uses.items.items[u].class_index];
-        if (use->ran_s < 0 || class->family != JM_KERNEL_FAMILY_COLLECTIVE) continue;
-        add_use(all, part, u, use->inside.report_s);
-        add_use(exposed, part, u, use->exposed_s);
-        if (class->waits) add_use(waiting, part, u, use->inside.report_s);
-    }
-    t->collective_s += part->work->tally.collective_s; /* wall time, not shared */
-    t->collective_exposed_s += part->work->tally.exposed_s;
-    return true;
-}
-
 /* Reconciliation to measured phases.
  *
  * Let the rows' energies e have the covariance V, and let the phase's measured energy be E +- u. The rows
@@ -224,23 +174,20 @@ typedef struct reconciliation {
     double variance;    /* of the sum over the phase */
 } reconciliation;
 
-typedef double weight_of(const reconciliation *s, size_t node);
-
-/* Gains in proportion to weights, negative ones being 0; false if all are. */
-static bool set_gains(reconciliation *s, weight_of *weight)
+/* Gains in proportion to `base` (NULL: 0) plus `times` a node's own energy, negative ones being 0; false if
+ * all are. */
+static bool set_gains(reconciliation *s, const double *base, double times)
 {
     double sum = 0;
-    for (size_t m = s->first; m < s->end; m++)
-        sum += s->gain[s->members[m]] = fmax(0, weight(s, s->members[m]));
+    for (size_t m = s->first; m < s->end; m++) {
+        size_t n = s->members[m];
+        s->gain[n] = fmax(0, (base != NULL ? base[n] : 0) + times * s->tree->nodes.items[n].self_j);
+        sum += s->gain[n];
+    }
     if (!(sum > 0) || !isfinite(sum)) return false;
     for (size_t m = s->first; m < s->end; m++)
         s->gain[s->members[m]] /= sum;
     return true;
-}
-
-static double by_covariance(const reconciliation *s, size_t node)
-{
-    return s->shared[node];
 }
 
 /* Whether no row goes below zero or above the power of its boards. */
@@ -254,22 +201,12 @@ static bool keeps_limits(const reconciliation *s, double rest_j)
     return true;
 }
 
-static double by_headroom(const reconciliation *s, size_t node)
-{
-    return s->max_j[node] - s->tree->nodes.items[node].self_j;
-}
-
-static double by_energy(const reconciliation *s, size_t node)
-{
-    return s->tree->nodes.items[node].self_j;
-}
-
 static void find_gains(reconciliation *s, double rest_j)
 {
-    bool certain = !set_gains(s, by_covariance);
+    bool certain = !set_gains(s, s->shared, 0);
     if (!certain && keeps_limits(s, rest_j)) return;
-    if (!certain && rest_j > 0 && set_gains(s, by_headroom) && keeps_limits(s, rest_j)) return;
-    if ((!certain || rest_j < 0) && set_gains(s, by_energy)) return;
+    if (!certain && rest_j > 0 && set_gains(s, s->max_j, -1) && keeps_limits(s, rest_j)) return;
+    if ((!certain || rest_j < 0) && set_gains(s, NULL, 1)) return;
     for (size_t m = s->first; m < s->end; m++)
         s->gain[s->members[m]] = m == s->first;
 }
@@ -298,39 +235,42 @@ static void reconcile(reconciliation *s)
     }
 }
 
-static void sum_collectives(jm_report_totals *t, const jm__attribution *a)
+/* Sets copy_... and collective_... of the totals, over all boards and processes; missing without kernels. */
+static void sum_waits(jm_report_totals *t, const jm__attribution *a)
 {
     const jm__ranks *ranks = &a->work.ranks;
-    time_energy all = {0}, exposed = {0}, waiting = {0};
+    time_energy copies = {0}, all = {0}, exposed = {0}, waiting = {0};
+    double collective_s = 0, exposed_s = 0, share; /* wall time, not shared */
     bool traced = false;
-    double share;
-    t->collective_s = t->collective_exposed_s = 0;
-    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
-        traced = add_collectives(t, &all, &exposed, &waiting, &a->boards[b], &a->work) || traced;
+    for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        const jm__tally *tally = &part->work->tally;
+        if (!part->requested || part->work->columns.count == 0 || part->work->from_host) continue;
+        traced = true;
+        collective_s += tally->collective_s;
+        exposed_s += tally->exposed_s;
+        for (size_t u = 0; u < tally->uses.count; u++) {
+            const jm__use_sum *use = &tally->uses.items[u];
+            const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
+            add_use(&copies, part, u, use->copies_s);
+            if (use->ran_s < 0 || class->family != JM_KERNEL_FAMILY_COLLECTIVE) continue;
+            add_use(&all, part, u, use->inside.report_s);
+            add_use(&exposed, part, u, use->exposed_s);
+            if (class->waits) add_use(&waiting, part, u, use->inside.report_s);
+        }
+    }
+    if (!traced) return;
+    t->copy_s = copies.seconds;
+    t->copy_energy_j = copies.energy_j;
+    t->collective_s = collective_s;
     t->collective_energy_j = all.energy_j;
+    t->collective_exposed_s = exposed_s;
     t->collective_exposed_energy_j = exposed.energy_j;
-    if (!traced)
-        t->collective_s = t->collective_energy_j = t->collective_exposed_s = t->collective_exposed_energy_j =
-            NAN;
-    t->collective_wait_s = t->collective_wait_energy_j = NAN;
-    t->collective_wait_gpu = -1;
     if (ranks->waits.count == 0) return;
     t->collective_wait_s = waiting.seconds;
     t->collective_wait_energy_j = waiting.energy_j;
     size_t board = jm__collective_awaited(&ranks->waits, &ranks->collectives, JM__NO_COLLECTIVE, &share);
     if (board != SIZE_MAX && share >= 0.5) t->collective_wait_gpu = jm__attribution_index(a, board);
-}
-
-/* Sets copy_... and collective_wait_... of the totals, over all boards and processes. */
-static void waits_sum(jm_report_totals *t, const jm__attribution *a)
-{
-    time_energy copies = {0};
-    bool traced = false;
-    for (size_t b = 0; b < a->scope.dataset->board_count; b++)
-        traced = add_copies(&copies, &a->boards[b]) || traced;
-    t->copy_s = traced ? copies.seconds : NAN;
-    t->copy_energy_j = traced ? copies.energy_j : NAN;
-    sum_collectives(t, a);
 }
 
 /* The time that the total covers: the longest of any board. */
@@ -350,10 +290,8 @@ static double covered_s(const jm__attribution *a)
 
 static void sum_boards(jm_report_totals *t, const jm__attribution *a)
 {
-    double variance = 0, free_j = 0, held_j = 0, z_square = 0;
-    bool independent = false;
-    *t = (jm_report_totals){.closure = NAN, .closure_z = NAN, .residual_w = NAN, .chi2_n = NAN};
-    double square = 0, chi2 = 0, chi2_count = 0;
+    double variance = 0, free_j = 0, held_j = 0, square = 0, chi2 = 0, chi2_count = 0;
+    t->total_energy_j = 0;
     for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
@@ -371,22 +309,15 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
             chi2_count += (double)part->fit.readings;
         }
         if (isnan(part->fit.closure_z)) continue;
-        independent = true;
         free_j += part->fit.free_j;
         held_j += part->fit.total.energy_j;
-        if (part->fit.closure_z * part->fit.closure_z > z_square) {
-            z_square = part->fit.closure_z * part->fit.closure_z;
-            t->closure_z = part->fit.closure_z;
-        } else if (isnan(t->closure_z)) {
-            t->closure_z = part->fit.closure_z;
-        }
+        if (!(fabs(part->fit.closure_z) <= fabs(t->closure_z))) t->closure_z = part->fit.closure_z;
     }
     if (t->total_source == NULL) t->total_energy_j = NAN;
     t->total_low_j = jm__energy_low(t->total_energy_j, JM_NORMAL_95 * sqrt(variance));
     t->total_high_j = t->total_energy_j + JM_NORMAL_95 * sqrt(variance);
     t->duration_s = covered_s(a);
-    if (t->total_source == NULL) t->total_low_j = t->total_high_j = NAN;
-    if (independent && held_j > 0) t->closure = (free_j - held_j) / held_j;
+    if (held_j > 0) t->closure = (free_j - held_j) / held_j;
     if (t->readings > 0) t->residual_w = sqrt(square / (double)t->readings);
     if (chi2_count > 0) t->chi2_n = chi2 / chi2_count;
 }
@@ -394,6 +325,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
 /* Idle and outside energy from the boards, the same in every view. */
 static void sum_parts(jm_report_totals *t, const jm__attribution *a)
 {
+    t->unrecorded_energy_j = t->idle_energy_j = t->outside_energy_j = 0;
     for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->requested || part->work->columns.count == 0) continue;
@@ -433,9 +365,7 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
 {
     double steady = (double)(a->scope.steps.count - a->scope.steps.warm_up), measured_j = 0, half_j = 0;
     size_t count = 0;
-    t->steps = t->warm_up_steps = -1;
     t->steps_found = a->scope.steps.found;
-    t->steady_step_j = t->steady_step_low_j = t->steady_step_high_j = NAN;
     if (a->scope.steps.count == 0) return JM_OK;
     jm__cell *cells = calloc(a->columns + 1, sizeof *cells);
     if (cells == NULL) return jm__no_memory(err, "jm__totals_sum");
@@ -467,19 +397,17 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
 static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
 {
     const jm__strata *strata = &a->scope.strata;
-    t->traced_steps = t->unmatched_steps = -1;
-    t->tracing_slow_down = t->tracing_s = t->tracing_energy_j = NAN;
     if (strata->step_intervals.count == 0) return;
     t->traced_steps = 0;
     for (size_t i = 0; i < strata->step_intervals.count; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        const jm__process *process = &a->scope.dataset->processes[step_interval->process];
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        const jm__process *process = &a->scope.dataset->processes[step->process];
         bool requested =
             jm__dataset_process_has_pid(a->scope.dataset, process->id, a->scope.options.process_id);
-        bool is_step = jm__marked_is_step(
-            &a->scope.marked, &a->scope.dataset->spans[step_interval->span]); /* or a phase without any */
-        t->traced_steps += requested && is_step && step_interval->traced &&
-                           jm__intervals_contain(&a->scope.windows, step_interval->start_ns);
+        bool is_step = jm__marked_is_step(&a->scope.marked,
+                                          &a->scope.dataset->spans[step->span]); /* or a phase without any */
+        t->traced_steps +=
+            requested && is_step && step->traced && jm__intervals_contain(&a->scope.windows, step->start_ns);
     }
     t->unmatched_steps = (int64_t)strata->missing;
     t->tracing_slow_down = strata->slow_down;
@@ -499,9 +427,10 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
 /* All but unresolved_energy_j. */
 static jm_status totals_sum(jm_report_totals *totals, const jm__attribution *a, jm_error *err)
 {
+    *totals = (jm_report_totals){JM_TOTALS_FIELDS(JM_NOTHING_YET)};
     sum_boards(totals, a);
     sum_parts(totals, a);
-    waits_sum(totals, a);
+    sum_waits(totals, a);
     sum_tracing(totals, a);
     totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES);
     totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS);
@@ -543,43 +472,25 @@ static int by_place(const void *a, const void *b, void *context)
     return (x > y) - (x < y);
 }
 
-/* Pre-order, from siblings sorted together: first[n + 1] is where the children of n begin. */
 jm_status jm__row_order_find(jm__row_order *order, const jm__tree *tree, const jm__subtotal *subtotals,
                              jm_by by, jm_error *err)
 {
     sorter m = {tree, subtotals, by};
-    size_t count = tree->nodes.count, listed = 0;
-    size_t *family = calloc(count + 1, sizeof *family), *first = calloc(count + 2, sizeof *first);
-    JM_VEC(size_t) stack = {0};
-    jm_status status = JM_OK;
+    size_t count = tree->nodes.count;
+    size_t *family = calloc(count + 1, sizeof *family), *parent = calloc(count + 1, sizeof *parent);
     order->nodes = calloc(count + 1, sizeof *order->nodes);
     order->depth = calloc(count + 1, sizeof *order->depth);
-    if (order->nodes == NULL || order->depth == NULL || family == NULL || first == NULL) {
-        status = jm__no_memory(err, "jm__row_order_find");
-        goto out;
-    }
-    for (size_t n = 0; n < count; n++) {
+    bool fine = order->nodes != NULL && order->depth != NULL && family != NULL && parent != NULL;
+    for (size_t n = 0; fine && n < count; n++) {
         family[n] = n;
-        first[tree->nodes.items[n].parent + 2]++; /* JM__NO_NODE + 2 is 1: the top */
+        parent[n] = tree->nodes.items[n].parent;
+        order->depth[n] = parent[n] == JM__NO_NODE ? 0 : order->depth[parent[n]] + 1;
     }
-    for (size_t n = 1; n < count + 2; n++)
-        first[n] += first[n - 1]; /* first[p + 1]: the first child of p; the top's is first[0] */
-    qsort_r(family, count, sizeof *family, by_place, &m);
-    for (size_t i = first[1]; i-- > 0;)
-        if (!jm__vec_push(&stack, family[i])) status = jm__no_memory(err, "jm__row_order_find");
-    while (status == JM_OK && stack.count > 0) {
-        size_t n = stack.items[--stack.count];
-        size_t parent = tree->nodes.items[n].parent;
-        order->depth[n] = parent == JM__NO_NODE ? 0 : order->depth[parent] + 1;
-        order->nodes[listed++] = n;
-        for (size_t i = first[n + 2]; i-- > first[n + 1];)
-            if (!jm__vec_push(&stack, family[i])) status = jm__no_memory(err, "jm__row_order_find");
-    }
-out:
+    if (fine) qsort_r(family, count, sizeof *family, by_place, &m);
+    fine = fine && jm__preorder(order->nodes, family, parent, count);
     free(family);
-    free(first);
-    jm__vec_free(&stack);
-    return status;
+    free(parent);
+    return fine ? JM_OK : jm__no_memory(err, "jm__row_order_find");
 }
 
 void jm__row_order_free(jm__row_order *order)
@@ -684,25 +595,28 @@ static jm_status reconcile_all(reconciliation *s, size_t *begin, jm_error *err)
 static jm_status reconcile_phases(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                   jm_error *err)
 {
-    reconciliation s = {.subtotals = subtotals, .tree = tree, .a = a};
-    size_t count = tree->nodes.count, *begin = NULL;
-    size_t **const numbers[] = {&begin, &s.members, &s.first_cell};
-    double **const arrays[] = {&s.seconds, &s.covariance, &s.max_w, &s.shared, &s.max_j, &s.gain};
-    bool fine = true;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        *numbers[i] = calloc(count + 2, sizeof(size_t));
-        fine = fine && *numbers[i] != NULL;
+    size_t count = tree->nodes.count, *numbers = calloc(3 * (count + 2), sizeof *numbers);
+    double *of_columns = calloc(3 * a->columns + 1, sizeof *of_columns);
+    double *of_nodes = calloc(3 * count + 1, sizeof *of_nodes);
+    jm_status status = JM_NO_MEMORY;
+    if (numbers != NULL && of_columns != NULL && of_nodes != NULL) {
+        reconciliation s = {.subtotals = subtotals,
+                            .tree = tree,
+                            .a = a,
+                            .members = numbers,
+                            .first_cell = numbers + count + 2,
+                            .seconds = of_columns,
+                            .covariance = of_columns + a->columns,
+                            .max_w = of_columns + 2 * a->columns,
+                            .shared = of_nodes,
+                            .max_j = of_nodes + count,
+                            .gain = of_nodes + 2 * count};
+        status = reconcile_all(&s, numbers + 2 * (count + 2), err);
     }
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        *arrays[i] = calloc((i < 3 ? a->columns : count) + 1, sizeof(double));
-        fine = fine && *arrays[i] != NULL;
-    }
-    jm_status status = fine ? reconcile_all(&s, begin, err) : jm__no_memory(err, "jm_report_create");
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        free(*numbers[i]);
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(*arrays[i]);
-    return status;
+    free(numbers);
+    free(of_columns);
+    free(of_nodes);
+    return status == JM_NO_MEMORY ? jm__no_memory(err, "jm_report_create") : status;
 }
 
 static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__board_set boards)
@@ -848,11 +762,6 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     return fine ? JM_OK : jm__no_memory(err, "jm__rows_make");
 }
 
-static bool is_upstream(const jm__tree *tree, size_t node)
-{
-    return node != JM__NO_NODE && tree->nodes.items[node].upstream;
-}
-
 static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm_error *err)
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
@@ -872,7 +781,9 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];
         row->power_w = row->busy_s > 0 ? row->energy_j / row->busy_s : NAN;
-        bool shares = totals->total_energy_j > 0 && !is_upstream(m->tree, rows->nodes.items[i]);
+        size_t node = rows->nodes.items[i];
+        bool upstream = node != JM__NO_NODE && m->tree->nodes.items[node].upstream;
+        bool shares = totals->total_energy_j > 0 && !upstream;
         row->share = shares ? row->energy_j / totals->total_energy_j : NAN;
     }
     return m->tree->failed ? jm__no_memory(err, "jm__rows_make") : JM_OK;

@@ -14,7 +14,8 @@
 typedef struct row_set {
     bool *in;         /* [nodes] */
     size_t *phase;    /* [nodes]: the measured phase of each; JM__NO_NODE: none */
-    double *factor;   /* [nodes]: weight of the node's error in the sum: see find_factors */
+    double *factor;   /* [nodes]: weight of the node's error in the sum: see find_factors; what follows is in
+                         the same block */
     double *gain;     /* [nodes]: of a measured phase, the sum of its gains in the set */
     double *inside_s; /* [columns of all boards]: of the nodes in the set */
     double *seconds;  /* [columns of all boards]: of all nodes, times their factors */
@@ -28,28 +29,27 @@ typedef struct row_set {
 
 static jm_status row_set_init(row_set *sum, const jm__sums *s, jm_error *err)
 {
+    size_t nodes = s->tree->nodes.count, columns = s->a->columns;
     *sum = (row_set){0};
-    sum->in = calloc(s->tree->nodes.count + 1, sizeof *sum->in);
-    double **const arrays[] = {&sum->factor,  &sum->gain,     &sum->inside_s,
-                               &sum->seconds, &sum->square_s, &sum->mean};
-    sum->phase = calloc(s->tree->nodes.count + 1, sizeof *sum->phase);
-    sum->off_s = calloc(s->tree->cells.count + 1, sizeof *sum->off_s);
-    bool fine = sum->in != NULL && sum->phase != NULL && sum->off_s != NULL;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        *arrays[i] = calloc((i < 2 ? s->tree->nodes.count : s->a->columns) + 1, sizeof(double));
-        fine = fine && *arrays[i] != NULL;
-    }
-    return fine ? JM_OK : jm__no_memory(err, "jm_report_sum");
+    sum->in = calloc(nodes + 1, sizeof *sum->in);
+    sum->phase = calloc(nodes + 1, sizeof *sum->phase);
+    sum->factor = calloc(2 * nodes + 4 * columns + s->tree->cells.count + 1, sizeof *sum->factor);
+    if (sum->in == NULL || sum->phase == NULL || sum->factor == NULL)
+        return jm__no_memory(err, "jm_report_sum");
+    sum->gain = sum->factor + nodes;
+    sum->inside_s = sum->gain + nodes;
+    sum->seconds = sum->inside_s + columns;
+    sum->square_s = sum->seconds + columns;
+    sum->mean = sum->square_s + columns;
+    sum->off_s = sum->mean + columns;
+    return JM_OK;
 }
 
 static void row_set_free(row_set *sum)
 {
-    double *const arrays[] = {sum->factor, sum->gain, sum->inside_s, sum->seconds, sum->square_s, sum->mean};
     free(sum->in);
     free(sum->phase);
-    free(sum->off_s);
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    free(sum->factor);
 }
 
 /* A row includes all below it. Parents come before their children. */
@@ -386,22 +386,16 @@ static jm_status sum_parts(const jm__sums *s, const char *kind, size_t *numbers,
 jm_status jm__request_totals_find(jm_report_totals *t, const jm__sums *s, jm_error *err)
 {
     jm_sum prefill = {NAN, NAN, NAN}, decode = prefill;
-    t->requests = t->prefill_tokens = t->decode_tokens = -1;
-    t->request_median_j = t->request_p95_j = NAN;
-    jm_status status = JM_OK;
-    if (s->a->scope.options.by == JM_BY_REQUEST) {
-        size_t *numbers = calloc(s->rows->count + 1, sizeof *numbers);
-        double *energies_j = calloc(s->rows->count + 1, sizeof *energies_j);
-        if (numbers != NULL && energies_j != NULL) {
-            find_quantiles(t, s->rows, energies_j);
-            status = sum_parts(s, "prefill", numbers, &prefill, &t->prefill_tokens, err);
-            if (status == JM_OK) status = sum_parts(s, "decode", numbers, &decode, &t->decode_tokens, err);
-        } else {
-            status = jm__no_memory(err, "jm__request_totals_find");
-        }
-        free(numbers);
-        free(energies_j);
-    }
+    if (s->a->scope.options.by != JM_BY_REQUEST) return JM_OK;
+    size_t *numbers = calloc(s->rows->count + 1, sizeof *numbers);
+    double *energies_j = calloc(s->rows->count + 1, sizeof *energies_j);
+    bool fine = numbers != NULL && energies_j != NULL;
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__request_totals_find");
+    if (fine) find_quantiles(t, s->rows, energies_j);
+    if (status == JM_OK) status = sum_parts(s, "prefill", numbers, &prefill, &t->prefill_tokens, err);
+    if (status == JM_OK) status = sum_parts(s, "decode", numbers, &decode, &t->decode_tokens, err);
+    free(numbers);
+    free(energies_j);
     t->prefill_j = prefill.energy_j;
     t->prefill_low_j = prefill.low_j;
     t->prefill_high_j = prefill.high_j;

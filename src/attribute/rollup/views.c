@@ -264,22 +264,6 @@ size_t jm__view_type_node(jm__views *v, size_t section)
     return jm__tree_top(v->tree, text, jm_span_kind_text(kind));
 }
 
-/* Push a section and its ancestors, innermost first, up to the first that has a node: *known, or JM__NO_SPAN.
- * False if memory is out. */
-static bool push_until_known(jm__views *v, size_t section, size_t *known)
-{
-    *known = JM__NO_SPAN;
-    v->chain.count = 0;
-    for (size_t s = section; s != JM__NO_SPAN; s = jm__section_parent(&v->a->scope.spans, s)) {
-        if (v->container_of[s] != 0) {
-            *known = s;
-            return true;
-        }
-        if (!jm__vec_push(&v->chain, s)) return false;
-    }
-    return true;
-}
-
 /* The innermost of a section and its ancestors that is no call within its parent: it outlasts the parent or
  * is of another thread. */
 static size_t find_detached(const jm__span_index *spans, size_t section, size_t outer)
@@ -360,9 +344,15 @@ static bool is_in_open_row(const jm__views *v, size_t section, size_t node, row_
 
 size_t jm__view_container_node(jm__views *v, size_t section)
 {
-    size_t known;
-    if (!push_until_known(v, section, &known)) v->tree->failed = true;
-    size_t node = known == JM__NO_SPAN ? JM__NO_NODE : v->container_of[known] - 2;
+    size_t node = JM__NO_NODE;
+    v->chain.count = 0;
+    for (size_t s = section; s != JM__NO_SPAN; s = jm__section_parent(&v->a->scope.spans, s)) {
+        if (v->container_of[s] != 0) {
+            node = v->container_of[s] - 2;
+            break;
+        }
+        if (!jm__vec_push(&v->chain, s)) v->tree->failed = true;
+    }
     while (v->chain.count > 0 && !v->tree->failed) {
         size_t s = v->chain.items[--v->chain.count];
         if (jm__span_kind_is_container(span_of(v, s)->kind)) {
@@ -482,36 +472,31 @@ static bool has_shape(const jm__class *row)
     return !row->waits && !row->joint && row->grid[0] != 0;
 }
 
-static int by_name(const void *a, const void *b, void *context)
+/* Mark the classes with a shape whose name ran in more than one. False if memory is out. */
+static bool find_split(jm__views *v)
 {
-    const jm__class *classes = context;
-    const jm__class *left = &classes[*(const uint32_t *)a], *right = &classes[*(const uint32_t *)b];
-    int order = strcmp(left->name, right->name);
-    return order != 0 ? order : strcmp(left->kind, right->kind);
-}
-
-/* Mark the classes with a shape whose name ran in more than one. */
-static void find_split(jm__views *v, uint32_t *order)
-{
-    jm__class *classes = v->a->work.classes.items;
-    size_t count = 0;
-    for (size_t c = 0; c < v->a->work.classes.count; c++)
-        if (has_shape(&classes[c])) order[count++] = (uint32_t)c;
-    qsort_r(order, count, sizeof *order, by_name, classes);
-    for (size_t i = 0; i + 1 < count; i++)
-        if (by_name(&order[i], &order[i + 1], classes) == 0)
-            v->split[order[i]] = v->split[order[i + 1]] = true;
+    const jm__class *classes = v->a->work.classes.items;
+    jm__map first = {.key_size = sizeof(row_name)}; /* texts are interned */
+    bool fine = true;
+    for (size_t c = 0; fine && c < v->a->work.classes.count; c++) {
+        if (!has_shape(&classes[c])) continue;
+        const row_name key = {classes[c].name, classes[c].kind};
+        const jm__map_value *found = jm__map_find(&first, &key);
+        if (found != NULL)
+            v->split[c] = v->split[found->id] = true;
+        else
+            fine = jm__map_put(&first, &key, (jm__map_value){.id = (int64_t)c});
+    }
+    jm__map_free(&first);
+    return fine;
 }
 
 jm_status jm__views_set_classes(jm__views *v, jm_error *err)
 {
     size_t count = v->a->work.classes.count;
-    uint32_t *order = calloc(count + 1, sizeof *order);
     v->of_class = calloc(count + 1, sizeof *v->of_class);
     v->split = calloc(count + 1, sizeof *v->split);
-    bool fine = order != NULL && v->of_class != NULL && v->split != NULL;
-    if (fine && count > 0) find_split(v, order);
-    free(order);
+    bool fine = v->of_class != NULL && v->split != NULL && find_split(v);
     return fine ? JM_OK : jm__no_memory(err, "jm__views_set_classes");
 }
 
@@ -616,29 +601,14 @@ void jm__views_free(jm__views *v)
 
 static const char collective_kind[] = "collective", wait_kind[] = "wait";
 
-static bool is_of_kind(const jm__views *v, size_t node, const char *requested)
-{
-    return strcmp(v->tree->nodes.items[node].kind, requested) == 0;
-}
-
 bool jm__view_is_collective(const jm__views *v, size_t node)
 {
-    return is_of_kind(v, node, collective_kind);
+    return strcmp(v->tree->nodes.items[node].kind, collective_kind) == 0;
 }
 
 bool jm__view_is_wait(const jm__views *v, size_t node)
 {
-    return is_of_kind(v, node, wait_kind);
-}
-
-static size_t innermost_container(const jm__views *v, size_t section)
-{
-    const jm__span_index *spans = &v->a->scope.spans;
-    const jm__span *all = v->a->scope.dataset->spans;
-    size_t s = section;
-    while (s != JM__NO_SPAN && !jm__span_kind_is_container(all[jm__section_span(spans, s)].kind))
-        s = jm__section_parent(spans, s);
-    return s;
+    return strcmp(v->tree->nodes.items[node].kind, wait_kind) == 0;
 }
 
 /* The one that names the row of all its aliases. */
@@ -649,9 +619,11 @@ static const jm__collective *canonical_collective(const jm__views *v, uint32_t c
 }
 
 /* Rows of single spans have no unique path, so rows inside them are found by the parent node. */
-static size_t node_in_span(jm__views *v, size_t container, const jm__collective *c)
+static size_t node_in_span(jm__views *v, size_t section, const jm__collective *c)
 {
-    size_t parent = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_span_node(v, container);
+    while (section != JM__NO_SPAN && !jm__span_kind_is_container(span_of(v, section)->kind))
+        section = jm__section_parent(&v->a->scope.spans, section);
+    size_t parent = section == JM__NO_SPAN ? JM__NO_NODE : jm__view_span_node(v, section);
     return jm__view_node_inside(v, parent, c->name, collective_kind, false);
 }
 
@@ -733,9 +705,8 @@ size_t jm__view_collective_node(jm__views *v, size_t section, int64_t process_id
     jm_by by = v->a->scope.options.by;
     const jm__collective *c = canonical_collective(v, collective);
     if (by != JM_BY_SPAN && by != JM_BY_PHASE) return rank_row(v, process_id, collective, waits_on);
-    size_t container = innermost_container(v, section);
-    if (by == JM_BY_SPAN) return set_operation(v, node_in_span(v, container, c), c);
-    size_t parent = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_container_node(v, container);
+    if (by == JM_BY_SPAN) return set_operation(v, node_in_span(v, section, c), c);
+    size_t parent = section == JM__NO_SPAN ? JM__NO_NODE : jm__view_container_node(v, section);
     return jm__view_node_under(v, parent, collective_kind, collective_kind);
 }
 

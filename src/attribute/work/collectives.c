@@ -1,6 +1,7 @@
 /* Collectives by the spans around their launch, else by the names of their kernels; calls by rank. */
 #include "attribute/work/collectives.h"
 
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "format/rows/span_kind.h"
@@ -30,12 +31,22 @@ static const struct {
     {"scatter", "scatter"},      {"kernelreduce", "reduce"},
 };
 
+typedef struct channel_key {
+    int64_t group;    /* name of the communicator or group, 0: unknown */
+    int64_t pair;     /* 1: sends and receives, between two ranks */
+    uintptr_t kernel; /* group unknown: the kernel's name, an interned text */
+} channel_key;
+
 typedef struct collective_key {
     int64_t operation; /* name of the outermost span, 0: none */
     int64_t group;
     uintptr_t kernel; /* without a span */
     int64_t channel;
 } collective_key;
+
+typedef struct rank_key {
+    uint64_t channel, process_id, board;
+} rank_key;
 
 /* The operation by the kernel's name: "all-reduce"; NULL: unknown. */
 static const char *operation_of_kernel(const char *kernel)
@@ -44,7 +55,7 @@ static const char *operation_of_kernel(const char *kernel)
     size_t length = 0;
     for (; *kernel != '\0' && length + 1 < sizeof small; kernel++) {
         if (*kernel == '_') continue;
-        small[length++] = *kernel >= 'A' && *kernel <= 'Z' ? (char)(*kernel - 'A' + 'a') : *kernel;
+        small[length++] = jm__lower(*kernel);
     }
     small[length] = '\0';
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
@@ -57,15 +68,20 @@ void jm__collectives_init(jm__collectives *c, const jm__span_index *spans, const
     *c = (jm__collectives){.spans = spans,
                            .classes = classes,
                            .numbers = {.key_size = sizeof(collective_key)},
-                           .channel_numbers = {.key_size = sizeof(jm__channel_key)}};
+                           .channel_numbers = {.key_size = sizeof(channel_key)},
+                           .rank_numbers = {.key_size = sizeof(rank_key)}};
 }
 
 void jm__collectives_free(jm__collectives *c)
 {
+    for (size_t i = 0; i < c->ranks.count; i++)
+        jm__vec_free(&c->ranks.items[i].calls);
+    jm__vec_free(&c->ranks);
     jm__vec_free(&c->items);
     jm__vec_free(&c->channels);
     jm__map_free(&c->numbers);
     jm__map_free(&c->channel_numbers);
+    jm__map_free(&c->rank_numbers);
     jm__text_store_free(&c->texts);
     *c = (jm__collectives){0};
 }
@@ -97,15 +113,6 @@ static double bytes_of(const jm__span *span)
 static bool is_pair(const char *operation)
 {
     return strncmp(operation, "send", 4) == 0 || strncmp(operation, "recv", 4) == 0;
-}
-
-static bool channel_of(jm__collectives *c, const jm__channel_key *key, size_t *number)
-{
-    const jm__map_value *found = jm__map_find(&c->channel_numbers, key);
-    *number = found != NULL ? (size_t)found->id : c->channels.count;
-    if (found != NULL) return true;
-    return jm__map_put(&c->channel_numbers, key, (jm__map_value){.id = (int64_t)*number}) &&
-           jm__vec_push(&c->channels, *key);
 }
 
 /* False if memory is out. */
@@ -151,7 +158,7 @@ bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm
     const jm__dataset *d = c->spans->dataset;
     const char *kernel = c->classes->items[class_index].name;
     enclosing_spans found = find_enclosing(c->spans, span);
-    jm__channel_key channel_key = {.kernel = (uintptr_t)kernel};
+    channel_key by = {.kernel = (uintptr_t)kernel};
     collective_key key = {.kernel = (uintptr_t)kernel};
     *info = (jm__collective_info){.span = found.outer, .bytes = NAN};
     if (found.outer != JM__NO_SPAN) {
@@ -159,12 +166,13 @@ bool jm__collective_of(jm__collectives *c, size_t span, uint32_t class_index, jm
         info->bytes = bytes_of(outer);
         if (isnan(info->bytes)) info->bytes = bytes_of(inner);
         key = (collective_key){.operation = outer->name_id, .group = outer->type_id};
-        channel_key.group = inner->type_id;
-        channel_key.pair = is_pair(jm__dataset_text(d, outer->name_id));
-        if (channel_key.group != 0) channel_key.kernel = 0;
+        by.group = inner->type_id;
+        by.pair = is_pair(jm__dataset_text(d, outer->name_id));
+        if (by.group != 0) by.kernel = 0;
     }
-    size_t channel;
-    if (!channel_of(c, &channel_key, &channel)) return false;
+    const jm__channel first = {.pair = by.pair != 0, .by_name = by.group == 0};
+    size_t channel = jm__map_item(&c->channel_numbers, &by, &c->channels, &first);
+    if (channel == SIZE_MAX) return false;
     key.channel = (int64_t)channel;
     return number_of(c, &key, kernel, &info->collective);
 }
@@ -208,69 +216,26 @@ static void unite_aliases(jm__collectives *c)
 static const double unmatched_max = 0.01;       /* by name: the calls may be of several groups */
 static const double unmatched_max_in_one = 0.5; /* of one communicator, whose calls have one order */
 
-void jm__collective_calls_free(jm__collective_calls *calls)
-{
-    for (size_t i = 0; i < calls->ranks.count; i++)
-        jm__vec_free(&calls->ranks.items[i].calls);
-    jm__vec_free(&calls->ranks);
-    jm__vec_free(&calls->channels);
-    jm__map_free(&calls->rank_at);
-    *calls = (jm__collective_calls){0};
-}
-
-typedef struct rank_key {
-    uint64_t channel, process_id, board;
-} rank_key;
-
-static jm__rank_calls *find_rank(const jm__collective_calls *calls, const rank_key *key)
-{
-    const jm__map_value *found = calls->rank_at.count > 0 ? jm__map_find(&calls->rank_at, key) : NULL;
-    return found != NULL ? &calls->ranks.items[found->id] : NULL;
-}
-
-/* NULL if memory is out. */
-static jm__rank_calls *rank_of(jm__collective_calls *calls, const rank_key *key)
-{
-    calls->rank_at.key_size = sizeof *key;
-    jm__rank_calls *found = find_rank(calls, key);
-    if (found != NULL) return found;
-    const jm__rank_calls new_item = {
-        .channel = (size_t)key->channel, .process_id = (int64_t)key->process_id, .board = (size_t)key->board};
-    if (!jm__map_put(&calls->rank_at, key, (jm__map_value){.id = (int64_t)calls->ranks.count}) ||
-        !jm__vec_push(&calls->ranks, new_item))
-        return NULL;
-    return &calls->ranks.items[calls->ranks.count - 1];
-}
-
-static bool ensure_channel(jm__collective_calls *calls, const jm__collectives *collectives, size_t channel)
-{
-    while (calls->channels.count <= channel) {
-        const jm__channel_key *key = &collectives->channels.items[calls->channels.count];
-        const jm__channel new_item = {.pair = key->pair != 0, .by_name = key->group == 0};
-        if (!jm__vec_push(&calls->channels, new_item)) return false;
-    }
-    return true;
-}
-
 /* Leave a channel out of the comparison. */
-static void drop_channel(jm__collective_calls *calls, size_t channel)
+static void drop_channel(jm__collectives *c, size_t channel)
 {
-    calls->channels.items[channel].unknown = true;
-    for (size_t i = 0; i < calls->ranks.count; i++)
-        if (calls->ranks.items[i].channel == channel) jm__vec_free(&calls->ranks.items[i].calls);
+    c->channels.items[channel].unknown = true;
+    for (size_t i = 0; i < c->ranks.count; i++)
+        if (c->ranks.items[i].channel == channel) jm__vec_free(&c->ranks.items[i].calls);
 }
 
-bool jm__collective_calls_add(jm__collective_calls *calls, const jm__collectives *collectives,
-                              uint32_t collective, const char *kernel, const jm__item *item, size_t board)
+bool jm__collective_calls_add(jm__collectives *c, uint32_t collective, const char *kernel,
+                              const jm__item *item, size_t board)
 {
-    size_t at = collectives->items.items[collective].channel;
-    const rank_key key = {at, (uint64_t)item->process_id, board};
-    jm__rank_calls *rank = rank_of(calls, &key);
-    if (rank == NULL || !ensure_channel(calls, collectives, at)) return false;
-    jm__channel *channel = &calls->channels.items[at];
+    size_t number = c->items.items[collective].channel;
+    jm__channel *channel = &c->channels.items[number];
+    const rank_key key = {number, (uint64_t)item->process_id, board};
+    const jm__rank_calls first = {.channel = number, .process_id = item->process_id, .board = board};
+    size_t rank = jm__map_item(&c->rank_numbers, &key, &c->ranks, &first);
+    if (rank == SIZE_MAX) return false;
     if (channel->unknown) return true;
     if (item->calls != 1 || channel->calls == JM_COLLECTIVE_CALLS_MAX) {
-        drop_channel(calls, at);
+        drop_channel(c, number);
         return true;
     }
     channel->calls++;
@@ -279,7 +244,7 @@ bool jm__collective_calls_add(jm__collective_calls *calls, const jm__collectives
                                       .all_ns = JM__ALONE,
                                       .kernel = kernel,
                                       .collective = collective};
-    return jm__vec_push(&rank->calls, call);
+    return jm__vec_push(&c->ranks.items[rank].calls, call);
 }
 
 static int by_time(const void *a, const void *b)
@@ -290,11 +255,12 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Once the calls are sorted: the call of a rank with the item's start and end; NULL: none. */
-static const jm__collective_call *collective_call_at(const jm__collective_calls *calls, size_t channel,
+static const jm__collective_call *collective_call_at(const jm__collectives *c, size_t channel,
                                                      const jm__item *item, size_t board)
 {
     const rank_key key = {channel, (uint64_t)item->process_id, board};
-    const jm__rank_calls *rank = find_rank(calls, &key);
+    const jm__map_value *found = jm__map_find(&c->rank_numbers, &key);
+    const jm__rank_calls *rank = found != NULL ? &c->ranks.items[found->id] : NULL;
     const jm__collective_call requested = {.from_ns = item->start_ns, .to_ns = item->end_ns};
     if (rank == NULL || rank->calls.count == 0) return NULL;
     return bsearch(&requested, rank->calls.items, rank->calls.count, sizeof requested, by_time);
@@ -392,11 +358,11 @@ static size_t match_calls(matching *m)
     return fewest - matched;
 }
 
-static bool gather_ranks(matching *m, jm__collective_calls *calls, size_t channel)
+static bool gather_ranks(matching *m, jm__collectives *c, size_t channel)
 {
     m->ranks.count = m->at.count = 0;
-    for (size_t r = 0; r < calls->ranks.count; r++) {
-        jm__rank_calls *rank = &calls->ranks.items[r];
+    for (size_t r = 0; r < c->ranks.count; r++) {
+        jm__rank_calls *rank = &c->ranks.items[r];
         if (rank->channel != channel || rank->calls.count == 0) continue;
         qsort(rank->calls.items, rank->calls.count, sizeof *rank->calls.items, by_time);
         if (!jm__vec_push(&m->ranks, rank) || !jm__vec_push(&m->at, 0)) return false;
@@ -418,72 +384,46 @@ static void match_channel(matching *m, const jm__channel *channel)
 
 /* ---- sums of waiting */
 
-typedef struct wait_sums {
-    jm__collective_waits *waits;
-    const jm__intervals *const *windows;
-} wait_sums;
-
-static jm__collective_wait *wait_of(wait_sums *s, uint32_t collective, const jm__rank_calls *rank)
+static jm__collective_wait *wait_of(jm__collective_waits *waits, uint32_t collective,
+                                    const jm__rank_calls *rank)
 {
-    for (size_t i = 0; i < s->waits->count; i++) {
-        jm__collective_wait *wait = &s->waits->items[i];
+    for (size_t i = 0; i < waits->count; i++) {
+        jm__collective_wait *wait = &waits->items[i];
         if (wait->collective == collective && wait->process_id == rank->process_id &&
             wait->board == rank->board)
             return wait;
     }
     const jm__collective_wait new_item = {
         .collective = collective, .process_id = rank->process_id, .board = rank->board};
-    return jm__vec_push(s->waits, new_item) ? &s->waits->items[s->waits->count - 1] : NULL;
-}
-
-typedef struct selection {
-    const jm__collectives *collectives;
-    uint32_t collective; /* JM__NO_COLLECTIVE: all */
-} selection;
-
-static bool is_selected(const selection *which, const jm__collective_wait *wait)
-{
-    const jm__collective *items = which->collectives->items.items;
-    return which->collective == JM__NO_COLLECTIVE ||
-           items[wait->collective].alias_of == items[which->collective].alias_of;
-}
-
-static double awaited_s(const jm__collective_waits *waits, const selection *which, size_t board)
-{
-    double seconds = 0;
-    for (size_t k = 0; k < waits->count; k++)
-        if (waits->items[k].board == board && is_selected(which, &waits->items[k]))
-            seconds += waits->items[k].awaited_s;
-    return seconds;
+    return jm__vec_push(waits, new_item) ? &waits->items[waits->count - 1] : NULL;
 }
 
 /* Add up one matched call of all ranks. */
-static bool sum_meeting(wait_sums *s, const matching *m)
+static bool sum_meeting(jm__collective_waits *waits, const matching *m, const jm__intervals *const *windows)
 {
     double waited_s = 0;
     size_t last = 0;
     for (size_t r = 0; r < m->ranks.count; r++) {
         const jm__rank_calls *rank = m->ranks.items[r];
         const jm__collective_call *call = call_of(m, r, 0);
-        jm__collective_wait *wait = wait_of(s, call->collective, rank);
+        jm__collective_wait *wait = wait_of(waits, call->collective, rank);
         if (wait == NULL) return false;
         double wait_s =
-            1e-9 * (double)jm__intervals_overlap_ns(s->windows[rank->board], call->from_ns, call->all_ns);
+            1e-9 * (double)jm__intervals_overlap_ns(windows[rank->board], call->from_ns, call->all_ns);
         if (call->from_ns == call->all_ns) last = r;
-        wait->matched += jm__intervals_contain(s->windows[rank->board], call->from_ns);
+        wait->matched += jm__intervals_contain(windows[rank->board], call->from_ns);
         wait->calls += wait_s > 0;
         wait->wait_s += wait_s;
         waited_s += wait_s;
     }
-    jm__collective_wait *late = wait_of(s, call_of(m, last, 0)->collective, m->ranks.items[last]);
-    if (late == NULL) return false;
+    jm__collective_wait *late = wait_of(waits, call_of(m, last, 0)->collective, m->ranks.items[last]);
     late->awaited_s += waited_s;
     late->late += waited_s > 0;
     return true;
 }
 
 /* Matched calls have the same order in each rank. */
-static bool sum_up(wait_sums *s, matching *m)
+static bool sum_up(jm__collective_waits *waits, matching *m, const jm__intervals *const *windows)
 {
     for (size_t r = 0; r < m->ranks.count; r++)
         m->at.items[r] = 0;
@@ -492,44 +432,52 @@ static bool sum_up(wait_sums *s, matching *m)
             while (call_of(m, r, 0) != NULL && call_of(m, r, 0)->all_ns == JM__ALONE)
                 m->at.items[r]++;
         if (!all_have_call(m)) return true;
-        if (!sum_meeting(s, m)) return false;
+        if (!sum_meeting(waits, m, windows)) return false;
         for (size_t r = 0; r < m->ranks.count; r++)
             m->at.items[r]++;
     }
 }
 
-bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls *calls,
+bool jm__collective_waits_find(jm__collective_waits *waits, jm__collectives *collectives,
                                const jm__intervals *const *windows)
 {
     matching m = {0};
-    wait_sums sums = {waits, windows};
     bool fine = true;
-    for (size_t c = 0; fine && c < calls->channels.count; c++) {
-        if (calls->channels.items[c].unknown) continue;
-        fine = gather_ranks(&m, calls, c);
+    for (size_t c = 0; fine && c < collectives->channels.count; c++) {
+        if (collectives->channels.items[c].unknown) continue;
+        fine = gather_ranks(&m, collectives, c);
         if (!fine || m.ranks.count == 0) continue;
-        match_channel(&m, &calls->channels.items[c]);
-        fine = sum_up(&sums, &m);
+        match_channel(&m, &collectives->channels.items[c]);
+        fine = sum_up(waits, &m, windows);
     }
     jm__vec_free(&m.ranks);
     jm__vec_free(&m.at);
     return fine;
 }
 
+static bool is_selected(const jm__collectives *collectives, uint32_t collective,
+                        const jm__collective_wait *wait)
+{
+    const jm__collective *items = collectives->items.items;
+    return collective == JM__NO_COLLECTIVE || items[wait->collective].alias_of == items[collective].alias_of;
+}
+
 size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__collectives *collectives,
                               uint32_t collective, double *share)
 {
-    const selection which = {collectives, collective};
     size_t most_awaited = SIZE_MAX, first = SIZE_MAX;
     double all_s = 0, most_s = 0;
     bool several = false;
     for (size_t i = 0; i < waits->count; i++) {
         size_t board = waits->items[i].board;
-        if (!is_selected(&which, &waits->items[i])) continue;
+        double board_s = 0;
+        if (!is_selected(collectives, collective, &waits->items[i])) continue;
+        for (size_t k = 0; k < waits->count; k++)
+            if (waits->items[k].board == board && is_selected(collectives, collective, &waits->items[k]))
+                board_s += waits->items[k].awaited_s;
         if (first == SIZE_MAX) first = board;
         several = several || board != first;
         all_s += waits->items[i].awaited_s;
-        double board_s = awaited_s(waits, &which, board);
         if (board_s <= most_s) continue;
         most_s = board_s;
         most_awaited = board;
@@ -541,7 +489,6 @@ size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__colle
 void jm__ranks_free(jm__ranks *ranks)
 {
     jm__collectives_free(&ranks->collectives);
-    jm__collective_calls_free(&ranks->calls);
     jm__vec_free(&ranks->waits);
     free(ranks->waiting);
     *ranks = (jm__ranks){0};
@@ -575,17 +522,16 @@ static bool has_several_ranks(const jm__dataset *d, const jm__intervals *const *
 
 typedef struct kernel_reader {
     jm__ranks *ranks;
-    const jm__span_index *spans;
-    const jm__classes *classes;
     const jm__intervals *const *windows;
 } kernel_reader;
 
 static jm_status take_kernel(void *context, const jm__kernel_run *kernel, jm_error *err)
 {
     const kernel_reader *r = context;
-    const jm__dataset *d = r->spans->dataset;
+    jm__collectives *collectives = &r->ranks->collectives;
+    const jm__dataset *d = collectives->spans->dataset;
     if (kernel->class_id < 1 || (size_t)kernel->class_id > d->class_count) return JM_OK;
-    const jm__class *class = &r->classes->items[kernel->class_id - 1];
+    const jm__class *class = &collectives->classes->items[kernel->class_id - 1];
     if (class->family != JM_KERNEL_FAMILY_COLLECTIVE) return JM_OK;
     if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
     const jm__stream *stream = &d->streams[kernel->stream_id - 1];
@@ -597,11 +543,11 @@ static jm_status take_kernel(void *context, const jm__kernel_run *kernel, jm_err
         .calls = kernel->calls > 1 ? 2 : 1,
     };
     jm__collective_info info;
-    bool fine = jm__collective_of(&r->ranks->collectives, jm__span_at(r->spans, kernel->span_id),
+    bool fine = jm__collective_of(collectives, jm__span_at(collectives->spans, kernel->span_id),
                                   (uint32_t)(kernel->class_id - 1), &info);
     if (fine && info.collective != JM__NO_COLLECTIVE)
-        fine = jm__collective_calls_add(&r->ranks->calls, &r->ranks->collectives, info.collective,
-                                        class->name, &item, (size_t)stream->board_id - 1);
+        fine = jm__collective_calls_add(collectives, info.collective, class->name, &item,
+                                        (size_t)stream->board_id - 1);
     return fine ? JM_OK : jm__no_memory(err, "jm__ranks_compare");
 }
 
@@ -632,12 +578,12 @@ static bool name_group(jm__ranks *ranks, const jm__dataset *d, size_t channel)
 {
     JM_VEC(int64_t) numbers = {0};
     bool fine = true, by_gpu = false;
-    for (size_t i = 0; i < ranks->calls.ranks.count; i++) {
-        const jm__process *process = jm__dataset_process(d, ranks->calls.ranks.items[i].process_id);
+    for (size_t i = 0; i < ranks->collectives.ranks.count; i++) {
+        const jm__process *process = jm__dataset_process(d, ranks->collectives.ranks.items[i].process_id);
         by_gpu = by_gpu || process == NULL || process->rank < 0;
     }
-    for (size_t i = 0; fine && i < ranks->calls.ranks.count; i++) {
-        const jm__rank_calls *rank = &ranks->calls.ranks.items[i];
+    for (size_t i = 0; fine && i < ranks->collectives.ranks.count; i++) {
+        const jm__rank_calls *rank = &ranks->collectives.ranks.items[i];
         if (rank->channel != channel) continue;
         fine = jm__vec_push(&numbers, by_gpu ? d->boards[rank->board].index
                                              : jm__dataset_process(d, rank->process_id)->rank);
@@ -657,10 +603,10 @@ static bool name_group(jm__ranks *ranks, const jm__dataset *d, size_t channel)
 /* A class of waiting for each class of a collective. */
 static bool add_waiting(jm__ranks *ranks, jm__classes *classes)
 {
-    ranks->classes = classes->count;
-    ranks->waiting = malloc((classes->count + 1) * sizeof *ranks->waiting);
+    size_t count = classes->count;
+    ranks->waiting = malloc((count + 1) * sizeof *ranks->waiting);
     bool fine = ranks->waiting != NULL;
-    for (uint32_t c = 0; fine && c < ranks->classes; c++) {
+    for (uint32_t c = 0; fine && c < count; c++) {
         jm__class twin = classes->items[c];
         ranks->waiting[c] = c;
         if (twin.family != JM_KERNEL_FAMILY_COLLECTIVE || ranks->waits.count == 0) continue;
@@ -675,11 +621,11 @@ jm_status jm__ranks_compare(jm__ranks *ranks, const jm__span_index *spans, jm__c
                             const jm__intervals *const *windows, jm_error *err)
 {
     const jm__dataset *d = spans->dataset;
-    kernel_reader r = {ranks, spans, classes, windows};
+    kernel_reader r = {ranks, windows};
     jm__collectives_init(&ranks->collectives, spans, classes);
     if (d->kernels.each == NULL || !has_collectives(classes) || !has_several_ranks(d, windows)) return JM_OK;
     JM_TRY(d->kernels.each(d->kernels.context, false, take_kernel, &r, err));
-    bool fine = jm__collective_waits_find(&ranks->waits, &ranks->calls, windows);
+    bool fine = jm__collective_waits_find(&ranks->waits, &ranks->collectives, windows);
     for (size_t c = 0; fine && c < ranks->collectives.channels.count; c++)
         fine = name_group(ranks, d, c);
     if (fine) unite_aliases(&ranks->collectives);
@@ -691,7 +637,7 @@ int64_t jm__ranks_all_ns(const jm__ranks *ranks, const jm__item *item, size_t bo
 {
     if (ranks->waits.count == 0) return item->start_ns;
     size_t channel = ranks->collectives.items.items[item->collective - 1].channel;
-    const jm__collective_call *call = collective_call_at(&ranks->calls, channel, item, board);
+    const jm__collective_call *call = collective_call_at(&ranks->collectives, channel, item, board);
     bool waited = call != NULL && call->all_ns > item->start_ns;
     return waited ? call->all_ns : item->start_ns;
 }

@@ -14,11 +14,12 @@
 #define JM__NO_COLLECTIVE UINT32_MAX
 
 /* A channel: the k-th calls of all ranks belong together. One communicator, or one kernel's name. */
-typedef struct jm__channel_key {
-    int64_t group;    /* name of the communicator or group, 0: unknown */
-    int64_t pair;     /* 1: sends and receives, between two ranks */
-    uintptr_t kernel; /* group unknown: the kernel's name, an interned text */
-} jm__channel_key;
+typedef struct jm__channel {
+    bool pair;    /* sends and receives between two ranks */
+    bool by_name; /* its group is unknown */
+    size_t calls; /* of all ranks */
+    bool unknown; /* too many calls, or a record of several calls */
+} jm__channel;
 
 typedef struct jm__collective {
     const char *name;      /* of its row: "all-reduce, dp (ranks 0,1)", or that of its kernels; there once */
@@ -37,12 +38,28 @@ typedef struct jm__collective_info {
     double bytes; /* NAN: unknown */
 } jm__collective_info;
 
+typedef struct jm__collective_call {
+    int64_t from_ns;
+    int64_t to_ns;
+    int64_t all_ns;      /* when the last rank began; JM__ALONE: not matched */
+    const char *kernel;  /* the same for all ranks of a collective; interned */
+    uint32_t collective; /* row of jm__collectives */
+} jm__collective_call;
+
+typedef struct jm__rank_calls {
+    size_t channel;
+    int64_t process_id;
+    size_t board;
+    JM_VEC(jm__collective_call) calls;
+} jm__rank_calls;
+
 typedef struct jm__collectives {
     const jm__span_index *spans;
     const jm__classes *classes;
     JM_VEC(jm__collective) items;
-    JM_VEC(jm__channel_key) channels;
-    jm__map numbers, channel_numbers;
+    JM_VEC(jm__channel) channels;
+    JM_VEC(jm__rank_calls) ranks; /* of each channel */
+    jm__map numbers, channel_numbers, rank_numbers;
     jm__text_store texts;
 } jm__collectives;
 void jm__collectives_init(jm__collectives *collectives, const jm__span_index *spans,
@@ -63,38 +80,9 @@ bool jm__collective_of(jm__collectives *collectives, size_t span, uint32_t class
 /* Of one channel, all ranks together: 40 MiB. Channels with more are not compared. */
 enum { JM_COLLECTIVE_CALLS_MAX = 1 << 20 };
 
-typedef struct jm__collective_call {
-    int64_t from_ns;
-    int64_t to_ns;
-    int64_t all_ns;      /* when the last rank began; JM__ALONE: not matched */
-    const char *kernel;  /* the same for all ranks of a collective; interned */
-    uint32_t collective; /* row of jm__collectives */
-} jm__collective_call;
-
-typedef struct jm__channel {
-    size_t calls; /* of all ranks */
-    bool unknown; /* too many calls, or a record of several calls */
-    bool pair;    /* sends and receives between two ranks */
-    bool by_name; /* its group is unknown */
-} jm__channel;
-
-typedef struct jm__rank_calls {
-    size_t channel;
-    int64_t process_id;
-    size_t board;
-    JM_VEC(jm__collective_call) calls;
-} jm__rank_calls;
-
-typedef struct jm__collective_calls {
-    JM_VEC(jm__channel) channels;
-    JM_VEC(jm__rank_calls) ranks;
-    jm__map rank_at; /* numbers of ranks */
-} jm__collective_calls;
-void jm__collective_calls_free(jm__collective_calls *calls);
-
 /* Add a call on a board, in any order of time. False if memory is out. */
-bool jm__collective_calls_add(jm__collective_calls *calls, const jm__collectives *collectives,
-                              uint32_t collective, const char *kernel, const jm__item *item, size_t board);
+bool jm__collective_calls_add(jm__collectives *collectives, uint32_t collective, const char *kernel,
+                              const jm__item *item, size_t board);
 
 /* One rank in one collective, within the report's windows. */
 typedef struct jm__collective_wait {
@@ -113,7 +101,7 @@ typedef JM_VEC(jm__collective_wait) jm__collective_waits;
 /* Match the calls and sum up the waiting. windows[board]: of the report; NULL: the board is not requested.
  * Left out are channels of a single rank, sends and receives among more than two, and channels with too many
  * unmatched calls: more than 1 % if the group is unknown, else more than half. False if memory is out. */
-bool jm__collective_waits_find(jm__collective_waits *waits, jm__collective_calls *calls,
+bool jm__collective_waits_find(jm__collective_waits *waits, jm__collectives *collectives,
                                const jm__intervals *const *windows);
 
 /* The board that caused most waiting in a collective with its aliases (JM__NO_COLLECTIVE: in all), and its
@@ -125,10 +113,8 @@ size_t jm__collective_awaited(const jm__collective_waits *waits, const jm__colle
  * and the rest, each with a power of its own. */
 typedef struct jm__ranks {
     jm__collectives collectives;
-    jm__collective_calls calls;
     jm__collective_waits waits;
     uint32_t *waiting; /* [kernel classes]: the class of its waiting, or itself if there is none */
-    size_t classes;
 } jm__ranks;
 
 /* Reads the kernels once if there are collectives of several ranks; adds classes of waiting. windows[board]:

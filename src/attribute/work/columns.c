@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,31 +18,20 @@ void jm__uses_free(jm__uses *uses)
     *uses = (jm__uses){0};
 }
 
-/* The usual case, without a look-up. */
-static bool is_last_use(const jm__uses *uses, uint32_t class_index, uint32_t context, uint32_t *number)
-{
-    uint32_t last = class_index < uses->last.count ? uses->last.items[class_index] : 0;
-    if (last == 0 || uses->items.items[last - 1].context != context) return false;
-    *number = last - 1;
-    return true;
-}
-
 bool jm__use_number(jm__uses *uses, uint32_t class_index, uint32_t context, uint32_t *number)
 {
-    if (is_last_use(uses, class_index, context, number)) return true;
     while (uses->last.count <= class_index)
         if (!jm__vec_push(&uses->last, 0)) return false;
+    *number = uses->last.items[class_index] - 1;
+    bool again = *number != UINT32_MAX && uses->items.items[*number].context == context;
+    if (again) return true; /* the usual case, without a look-up */
     jm__use use = {class_index, context};
     uses->numbers.key_size = sizeof use;
-    const jm__map_value *found = jm__map_find(&uses->numbers, &use);
-    if (found == NULL && use.context != 0 && uses->items.count >= JM_USES_MAX) {
-        use.context = 0;
-        found = jm__map_find(&uses->numbers, &use);
-    }
-    *number = found != NULL ? (uint32_t)found->id : (uint32_t)uses->items.count;
-    if (found == NULL && (!jm__map_put(&uses->numbers, &use, (jm__map_value){.id = *number}) ||
-                          !jm__vec_push(&uses->items, use)))
-        return false;
+    bool full = uses->items.count >= JM_USES_MAX && context != 0;
+    if (full && jm__map_find(&uses->numbers, &use) == NULL) use.context = 0;
+    size_t at = jm__map_item(&uses->numbers, &use, &uses->items, &use);
+    if (at == SIZE_MAX) return false;
+    *number = (uint32_t)at;
     uses->last.items[class_index] = *number + 1;
     return true;
 }
@@ -77,7 +67,7 @@ static int longest_first(const void *a, const void *b)
 
 static int by_name(const void *a, const void *b, void *context)
 {
-    const jm__classes *classes = context;
+    const jm__classes *classes = *(const jm__classes *const *)context;
     const ranked *left = a, *right = b;
     int order = strcmp(classes->items[left->class_index].name, classes->items[right->class_index].name);
     return order != 0 ? order : longest_first(a, b);
@@ -99,11 +89,7 @@ static size_t count_kept(const ranked *rank, size_t count, double total_s)
 /* One column per name within the limit, then one for the rest. */
 static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const jm__classes *classes)
 {
-    union {
-        const jm__classes *in;
-        void *out;
-    } context = {.in = classes};
-    qsort_r(tail, count, sizeof *tail, by_name, context.out);
+    qsort_r(tail, count, sizeof *tail, by_name, &classes);
     size_t named_end = columns->class_columns + JM_COLUMNS_MAX / 10;
     uint32_t other = JM_NO_COLUMN;
     for (size_t i = 0, j; i < count; i = j) {
@@ -140,7 +126,7 @@ static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *u
     for (size_t u = 0; u < tally->uses.count; u++) {
         ranked *of = &rank[column_class(classes, uses->items.items[u].class_index)];
         double ran_s = tally->uses.items[u].ran_s;
-        if (ran_s >= 0) of->seconds = (of->seconds < 0 ? 0 : of->seconds) + ran_s;
+        if (ran_s >= 0) of->seconds = fmax(0, of->seconds) + ran_s;
     }
 }
 

@@ -2,6 +2,7 @@
 #include "attribute/work/host_work.h"
 
 #include "base/map.h"
+#include "base/order.h"
 #include "base/status.h"
 #include "format/rows/span_kind.h"
 
@@ -77,7 +78,7 @@ static jm_status collect(edges *out, const jm__dataset *dataset, bool containers
         edge end = {end_ns, span->process_id, begin.lane, i, false};
         if (!jm__vec_push(out, begin) || !jm__vec_push(out, end)) return jm__no_memory(err, "jm__host_work");
     }
-    if (out->count > 1) qsort(out->items, out->count, sizeof *out->items, by_lane_and_time);
+    jm__sort(out->items, out->count, sizeof *out->items, by_lane_and_time);
     return JM_OK;
 }
 

@@ -8,7 +8,7 @@ enum { COUNTED_MAX = 4096, SHARED_MAX = 512 };
 
 void jm__pairs_begin(jm__pairs *pairs, jm__uses *uses, size_t classes, uint32_t multiprocessors)
 {
-    *pairs = (jm__pairs){.uses = uses, .next = classes, .multiprocessors = multiprocessors};
+    *pairs = (jm__pairs){.uses = uses, .classes = classes, .multiprocessors = multiprocessors};
     pairs->numbers.key_size = 2 * sizeof(uint32_t);
 }
 
@@ -18,38 +18,23 @@ void jm__pairs_free(jm__pairs *pairs)
     jm__map_free(&pairs->numbers);
 }
 
-/* False if memory is out; *pair is NULL if there are too many. */
-static bool pair_of(jm__pairs *pairs, const uint32_t key[2], const jm__pair **pair)
+/* The provisional class of one of a pair, 0 or 1. */
+static uint32_t provisional_of(const jm__pairs *pairs, size_t pair, size_t side)
 {
-    const jm__map_value *found = jm__map_find(&pairs->numbers, key);
-    *pair = NULL;
-    if (found == NULL && pairs->items.count == COUNTED_MAX) return true;
-    if (found == NULL) {
-        uint32_t next = (uint32_t)pairs->next;
-        const jm__pair new_item = {{key[0], key[1]}, {next, next + 1}};
-        if (!jm__map_put(&pairs->numbers, key, (jm__map_value){.id = (int64_t)pairs->items.count}) ||
-            !jm__vec_push(&pairs->items, new_item))
-            return false;
-        pairs->next += 2;
-        *pair = &pairs->items.items[pairs->items.count - 1];
-        return true;
-    }
-    *pair = &pairs->items.items[found->id];
-    return true;
+    return (uint32_t)(pairs->classes + 2 * pair + side);
 }
 
 bool jm__pairs_use(void *context, const jm__running *item, const jm__running *other, uint32_t *use)
 {
     jm__pairs *pairs = context;
-    bool first = item->class_index < other->class_index;
-    const uint32_t key[2] = {first ? item->class_index : other->class_index,
-                             first ? other->class_index : item->class_index};
-    const jm__pair *pair;
+    bool second = item->class_index > other->class_index;
+    const jm__pair pair = {
+        {second ? other->class_index : item->class_index, second ? item->class_index : other->class_index}};
     *use = item->as.use;
-    if (!pair_of(pairs, key, &pair)) return false;
-    if (pair == NULL) return true;
-    uint32_t where = pairs->uses->items.items[item->as.use].context;
-    return jm__use_number(pairs->uses, pair->provisional[!first], where, use);
+    if (pairs->items.count == COUNTED_MAX && jm__map_find(&pairs->numbers, &pair) == NULL) return true;
+    size_t number = jm__map_item(&pairs->numbers, &pair, &pairs->items, &pair);
+    return number != SIZE_MAX && jm__use_number(pairs->uses, provisional_of(pairs, number, second),
+                                                pairs->uses->items.items[item->as.use].context, use);
 }
 
 /* How long each class ran, those of pairs too. */
@@ -75,26 +60,26 @@ static int longest_first(const void *a, const void *b)
 }
 
 /* Each pair has two classes of its own; rare pairs of a kind share one. */
-static bool add_classes(const jm__pair *pair, const jm__pairs *pairs, bool seldom, uint32_t *seldom_of,
+static bool add_classes(const jm__pairs *pairs, size_t number, bool seldom, uint32_t *seldom_of,
                         jm__classes *classes, uint32_t *final_of)
 {
+    const jm__pair *pair = &pairs->items.items[number];
     float weights[2];
     for (size_t side = 0; side < 2; side++)
         weights[side] =
             jm__multiprocessors_of(&classes->items[pair->class_index[side]], pairs->multiprocessors);
     for (size_t side = 0; side < 2; side++) {
-        uint32_t alone = pair->class_index[side];
-        if (!seldom || seldom_of[alone] == 0) {
-            jm__class joint = classes->items[alone];
-            joint.joint = true;
-            joint.alone = alone;
-            joint.beside = pair->class_index[!side];
-            joint.beside_part = seldom ? 0 : (double)(weights[!side] / (weights[0] + weights[1]));
-            final_of[pair->provisional[side]] = (uint32_t)classes->count;
-            if (seldom) seldom_of[alone] = (uint32_t)classes->count;
-            if (!jm__vec_push(classes, joint)) return false;
-        } else
-            final_of[pair->provisional[side]] = seldom_of[alone];
+        uint32_t alone = pair->class_index[side], *final = &final_of[provisional_of(pairs, number, side)];
+        *final = seldom_of[alone];
+        if (seldom && *final != 0) continue;
+        *final = (uint32_t)classes->count;
+        if (seldom) seldom_of[alone] = *final;
+        jm__class joint = classes->items[alone];
+        joint.joint = true;
+        joint.alone = alone;
+        joint.beside = pair->class_index[!side];
+        joint.beside_part = seldom ? 0 : (double)(weights[!side] / (weights[0] + weights[1]));
+        if (!jm__vec_push(classes, joint)) return false;
     }
     return true;
 }
@@ -103,7 +88,8 @@ bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, s
                       jm__classes *classes, uint32_t **final_of)
 {
     /* Host work has appended classes; then there are no pairs. */
-    size_t all = pairs->next > classes->count ? pairs->next : classes->count;
+    size_t counted = provisional_of(pairs, pairs->items.count, 0);
+    size_t all = counted > classes->count ? counted : classes->count;
     double *ran_s = calloc(all + 1, sizeof *ran_s);
     ranked *rank = calloc(pairs->items.count + 1, sizeof *rank);
     uint32_t *seldom_of = calloc(all + 1, sizeof *seldom_of);
@@ -113,11 +99,10 @@ bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, s
         (*final_of)[c] = (uint32_t)c;
     if (fine) add_up(ran_s, pairs, tallies, count);
     for (size_t i = 0; fine && i < pairs->items.count; i++)
-        rank[i] = (ranked){ran_s[pairs->items.items[i].provisional[0]], i};
+        rank[i] = (ranked){ran_s[provisional_of(pairs, i, 0)], i};
     if (fine) qsort(rank, pairs->items.count, sizeof *rank, longest_first);
     for (size_t i = 0; fine && i < pairs->items.count; i++)
-        fine = add_classes(&pairs->items.items[rank[i].pair], pairs, i >= SHARED_MAX, seldom_of, classes,
-                           *final_of);
+        fine = add_classes(pairs, rank[i].pair, i >= SHARED_MAX, seldom_of, classes, *final_of);
     free(seldom_of);
     free(ran_s);
     free(rank);

@@ -11,12 +11,11 @@
 
 typedef struct jm__pair {
     uint32_t class_index[2]; /* as recorded, the lower one first */
-    uint32_t provisional[2]; /* the provisional class of each beside the other */
 } jm__pair;
 
 typedef struct jm__pairs {
     jm__uses *uses;
-    size_t next; /* number of the next provisional class */
+    size_t classes; /* behind these, each pair has two provisional classes: of each beside the other */
     uint32_t multiprocessors;
     JM_VEC(jm__pair) items;
     jm__map numbers;

@@ -113,16 +113,6 @@ static inline bool jm__cursor_is_idle(const jm__piece_cursor *cursor)
     return (cursor->now.items[0].code & ~JM__PIECE_MORE) < JM_IDLE_STATES;
 }
 
-static inline void jm__cursor_look_for_sampler(jm__piece_cursor *cursor)
-{
-    const jm__intervals *sampled = cursor->pieces->sampled;
-    if (sampled == NULL) return;
-    while (cursor->window < sampled->count && sampled->items[cursor->window].to_ns <= cursor->now.start_ns)
-        cursor->window++;
-    cursor->sampled =
-        cursor->window < sampled->count && sampled->items[cursor->window].from_ns <= cursor->now.start_ns;
-}
-
 static inline void jm__cursor_load(jm__piece_cursor *cursor)
 {
     const jm__packed_piece *items = &cursor->items[cursor->at];
@@ -132,7 +122,12 @@ static inline void jm__cursor_load(jm__piece_cursor *cursor)
     cursor->now.end_ns = cursor->now.start_ns + items->length_ns;
     cursor->now.items = items;
     cursor->now.count = count;
-    jm__cursor_look_for_sampler(cursor);
+    const jm__intervals *sampled = cursor->pieces->sampled;
+    if (sampled == NULL) return;
+    while (cursor->window < sampled->count && sampled->items[cursor->window].to_ns <= cursor->now.start_ns)
+        cursor->window++;
+    cursor->sampled =
+        cursor->window < sampled->count && sampled->items[cursor->window].from_ns <= cursor->now.start_ns;
 }
 
 /* To the next moment. */

@@ -47,10 +47,10 @@ static size_t count_units(draw_state *d, double *freedom)
         bool alone = end == first + 1;
         size_t step_intervals = strata->bursts.items[first].step_intervals;
         for (size_t t = first; t < end; t++) {
-            out->unit[t] = units;
-            out->alone[t] = alone;
+            out->of_burst[t].unit = units;
+            out->of_burst[t].alone = alone;
             units += alone ? step_intervals : 1;
-            seconds += out->seconds[t];
+            seconds += out->of_stratum[t].seconds;
         }
         d->pairs += alone ? step_intervals : end - first - 1;
         add_kind(&all, seconds, end - first, step_intervals);
@@ -84,19 +84,20 @@ void jm__strata_free(jm__strata *strata)
     *strata = (jm__strata){0};
 }
 
-/* The extrapolated time of one process within the report. */
-typedef struct requested_time {
-    jm__intervals report, steady;
-} requested_time;
-
-static bool find_requested_time(requested_time *out, const jm__intervals *extrapolated,
-                                const jm__extrapolated_requested *w)
+/* The report's time within the extrapolated time of a process, or without it. False if memory is out. */
+static bool find_view(jm__extrapolated_view *out, const jm__extrapolated_requested *w,
+                      const jm__intervals *extrapolated,
+                      bool (*narrow)(jm__intervals *intervals, const jm__intervals *other))
 {
-    *out = (requested_time){0};
-    return jm__intervals_add_all(&out->report, extrapolated) &&
-           jm__intervals_intersect(&out->report, w->report) &&
-           jm__intervals_add_all(&out->steady, extrapolated) &&
-           jm__intervals_intersect(&out->steady, w->steady);
+    *out = (jm__extrapolated_view){0};
+    return jm__intervals_add_all(&out->report, w->report) && narrow(&out->report, extrapolated) &&
+           jm__intervals_add_all(&out->steady, w->steady) && narrow(&out->steady, extrapolated);
+}
+
+static void view_free(jm__extrapolated_view *view)
+{
+    jm__vec_free(&view->report);
+    jm__vec_free(&view->steady);
 }
 
 /* The overlap of a step interval with a set of time. Step intervals come in order. */
@@ -123,56 +124,49 @@ static overlap overlap_of(const jm__step_interval *step_interval, const jm__inte
 /* An untraced step interval, or the time after a traced step. */
 static void add_step_interval_weight(jm__extrapolated *out, size_t number, overlap report, overlap steady)
 {
-    const jm__step_interval *step_interval = &out->strata->step_intervals.items[number];
-    out->seconds[step_interval->stratum] += report.seconds;
-    out->steady_s[step_interval->stratum] += steady.seconds;
-    if (step_interval->traced) return;
-    double each =
-        1 / (double)out->strata->bursts.items[out->strata->items.items[step_interval->stratum].burst]
-                .step_intervals;
-    out->steps[step_interval->stratum] += each * report.step;
-    out->steady_steps[step_interval->stratum] += each * steady.step;
-    out->step_s[step_interval->stratum] +=
-        1e-9 * report.step * (double)(step_interval->step_end_ns - step_interval->start_ns);
-    if (step_interval->recorded) out->recorded[step_interval->stratum] += report.step;
+    const jm__step_interval *step = &out->strata->step_intervals.items[number];
+    jm__stratum_sum *sum = &out->of_stratum[step->stratum];
+    sum->seconds += report.seconds;
+    sum->steady_s += steady.seconds;
+    if (step->traced) return;
+    uint32_t burst = out->strata->items.items[step->stratum].burst;
+    double each = 1 / (double)out->strata->bursts.items[burst].step_intervals;
+    sum->steps += each * report.step;
+    sum->steady_steps += each * steady.step;
+    sum->step_s += 1e-9 * report.step * (double)(step->step_end_ns - step->start_ns);
+    if (step->recorded) sum->recorded += report.step;
     if (out->of_step_interval != NULL) out->of_step_interval[number] = (float)(each * report.step);
 }
 
-static void add_weights(jm__extrapolated *out, size_t process, const requested_time *of)
+static void add_weights(jm__extrapolated *out, size_t process, const jm__extrapolated_view *of)
 {
     size_t report_at = 0, steady_at = 0;
     for (size_t i = out->strata->step_intervals_of[process]; i < out->strata->step_intervals_of[process + 1];
          i++) {
-        const jm__step_interval *step_interval = &out->strata->step_intervals.items[i];
-        if (step_interval->stratum == JM__NO_STRATUM) continue;
-        overlap report = overlap_of(step_interval, &of->report, &report_at);
-        add_step_interval_weight(out, i, report, overlap_of(step_interval, &of->steady, &steady_at));
+        const jm__step_interval *step = &out->strata->step_intervals.items[i];
+        if (step->stratum == JM__NO_STRATUM) continue;
+        overlap report = overlap_of(step, &of->report, &report_at);
+        add_step_interval_weight(out, i, report, overlap_of(step, &of->steady, &steady_at));
     }
 }
 
 static bool add_process(jm__extrapolated *out, size_t process, const jm__extrapolated_requested *w)
 {
     const jm__strata *strata = out->strata;
-    requested_time of;
-    bool fine = find_requested_time(&of, &strata->extrapolated[process], w) &&
+    jm__extrapolated_view of;
+    bool fine = find_view(&of, w, &strata->extrapolated[process], jm__intervals_intersect) &&
                 jm__intervals_add_all(&out->time, &strata->extrapolated[process]);
     if (fine) add_weights(out, process, &of);
-    jm__vec_free(&of.report);
-    jm__vec_free(&of.steady);
+    view_free(&of);
     return fine;
 }
 
 static bool add_view(jm__extrapolated *out, const jm__intervals *extrapolated,
                      const jm__extrapolated_requested *w, uint32_t *number)
 {
-    jm__extrapolated_view view = {0};
-    bool fine = jm__intervals_add_all(&view.report, w->report) &&
-                jm__intervals_subtract(&view.report, extrapolated) &&
-                jm__intervals_add_all(&view.steady, w->steady) &&
-                jm__intervals_subtract(&view.steady, extrapolated) && jm__vec_push(&out->views, view);
-    if (!fine) {
-        jm__vec_free(&view.report);
-        jm__vec_free(&view.steady);
+    jm__extrapolated_view view;
+    if (!find_view(&view, w, extrapolated, jm__intervals_subtract) || !jm__vec_push(&out->views, view)) {
+        view_free(&view);
         return false;
     }
     *number = (uint32_t)out->views.count;
@@ -199,12 +193,13 @@ static void add_bursts(jm__extrapolated *out, jm__extrapolated_rows rows)
 {
     size_t bursts = out->strata->bursts.count;
     for (size_t s = 0; s < out->strata->items.count; s++) {
-        uint32_t burst = out->strata->items.items[s].burst;
+        const jm__stratum_sum *sum = &out->of_stratum[s];
+        jm__represented *burst = &out->of_burst[out->strata->items.items[s].burst];
         bool own = rows == JM_EXTRAPOLATED_ALL || (rows == JM_EXTRAPOLATED_IN_ROWS && s < bursts);
-        out->burst_steps[burst] += out->steps[s];
-        out->steady_burst_steps[burst] += out->steady_steps[s];
-        if (own) out->in_row[burst] += out->steps[s];
-        if (!own && out->steps[s] > 0) out->lends[burst] = true;
+        burst->steps += sum->steps;
+        burst->steady_steps += sum->steady_steps;
+        if (own) burst->in_row += sum->steps;
+        if (!own && sum->steps > 0) burst->lends = true;
     }
 }
 
@@ -225,7 +220,7 @@ static double pair_factor(const draw_state *d, size_t pair, size_t draw)
 
 static double extrapolated_for(const jm__extrapolated *s, size_t burst)
 {
-    return s->burst_steps[burst] * (double)s->strata->bursts.items[burst].step_intervals;
+    return s->of_burst[burst].steps * (double)s->strata->bursts.items[burst].step_intervals;
 }
 
 /* Bursts [first, end) are those of a kind. The last two bursts share a pair. */
@@ -236,13 +231,14 @@ static void draw_pairs(draw_state *d, size_t first, size_t end)
     for (size_t t = first; t < end; t++) {
         bool last = t + 1 == end;
         size_t partner = last ? t - 1 : t + 1, pair = d->next + (last ? t - 1 : t) - first;
-        out->partner[t] = (uint32_t)partner;
+        out->of_burst[t].partner = (uint32_t)partner;
         for (size_t r = 0; r < JM_DRAWS; r++) {
             double part = pair_factor(d, pair, r) * (last ? -1 : 1) / sqrt(2);
             double steps = part * extrapolated_for(out, t);
             out->parts[t * JM_DRAWS + r] = part;
-            out->draws[out->unit[t] * JM_DRAWS + r] -= steps / (double)bursts[t].step_intervals;
-            out->draws[out->unit[partner] * JM_DRAWS + r] += steps / (double)bursts[partner].step_intervals;
+            out->draws[out->of_burst[t].unit * JM_DRAWS + r] -= steps / (double)bursts[t].step_intervals;
+            out->draws[out->of_burst[partner].unit * JM_DRAWS + r] +=
+                steps / (double)bursts[partner].step_intervals;
         }
     }
     d->next += end - first - 1;
@@ -252,7 +248,7 @@ static void draw_steps(draw_state *d, size_t burst)
 {
     double count = (double)d->out->strata->bursts.items[burst].step_intervals,
            steps = extrapolated_for(d->out, burst);
-    double *draws = d->out->draws + d->out->unit[burst] * JM_DRAWS;
+    double *draws = d->out->draws + d->out->of_burst[burst].unit * JM_DRAWS;
     double size = steps > 0 && count > 1 ? steps * sqrt((1 / count + 1 / steps) / (count - 1)) : 0;
     for (size_t r = 0; r < JM_DRAWS; r++) {
         double mean = 0;
@@ -268,16 +264,12 @@ static double single_burst_u(const jm__extrapolated *s)
 {
     double sum = 0, all_s = 0;
     for (size_t i = 0; i < s->strata->items.count; i++)
-        all_s += s->seconds[i];
-    for (size_t i = 0; i < s->strata->single_burst.count; i++)
-        sum +=
-            s->strata->single_burst.items[i].relative_u * s->seconds[s->strata->single_burst.items[i].burst];
+        all_s += s->of_stratum[i].seconds;
+    for (size_t i = 0; i < s->strata->single_burst.count; i++) {
+        const jm__single_burst_kind *kind = &s->strata->single_burst.items[i];
+        sum += kind->relative_u * s->of_stratum[kind->burst].seconds;
+    }
     return all_s > 0 ? sum / all_s : 0;
-}
-
-static bool lends_itself(const jm__extrapolated *s, size_t burst)
-{
-    return s->lends[burst] && s->burst_steps[burst] > s->in_row[burst];
 }
 
 /* Needs the weights. False if memory is out. */
@@ -286,27 +278,25 @@ static bool find_draws(jm__extrapolated *out)
     size_t bursts = out->strata->bursts.count;
     draw_state d = {.out = out};
     double freedom = 1;
-    out->unit = calloc(bursts + 1, sizeof *out->unit);
-    out->alone = calloc(bursts + 1, sizeof *out->alone);
-    out->partner = calloc(bursts + 1, sizeof *out->partner);
-    out->parts = calloc(bursts * JM_DRAWS + 1, sizeof *out->parts);
-    if (out->unit == NULL || out->alone == NULL || out->partner == NULL || out->parts == NULL) return false;
     size_t units = count_units(&d, &freedom);
+    out->parts = calloc(bursts * JM_DRAWS + 1, sizeof *out->parts);
     out->draws = calloc(units * JM_DRAWS + 1, sizeof *out->draws);
-    if (out->draws == NULL) return false;
+    if (out->parts == NULL || out->draws == NULL) return false;
     for (size_t t = 0; t < bursts; t++)
-        out->partner[t] = (uint32_t)t;
+        out->of_burst[t].partner = (uint32_t)t;
     for (size_t first = 0, end; first < bursts; first = end) {
         end = end_of_kind(out->strata, first);
-        if (out->alone[first])
+        if (out->of_burst[first].alone)
             draw_steps(&d, first);
         else
             draw_pairs(&d, first, end);
     }
     out->freedom = d.pairs > JM_DRAWS ? 1 / (1 / freedom + 1.0 / JM_DRAWS) : freedom;
     out->single_burst_u = single_burst_u(out);
-    for (size_t t = 0; t < bursts; t++) /* a difference needs the rows of both partners */
-        if (lends_itself(out, t)) out->lends[out->partner[t]] = true;
+    for (size_t t = 0; t < bursts; t++) { /* a difference needs the rows of both partners */
+        const jm__represented *burst = &out->of_burst[t];
+        if (burst->lends && burst->steps > burst->in_row) out->of_burst[burst->partner].lends = true;
+    }
     return true;
 }
 
@@ -314,25 +304,16 @@ bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_request
 {
     *out = (jm__extrapolated){0};
     if (!jm__strata_any(w->strata)) return true;
-    size_t strata = w->strata->items.count, bursts = w->strata->bursts.count,
-           processes = w->strata->processes;
-    double **const of_stratum[] = {&out->steps,    &out->steady_steps, &out->seconds,
-                                   &out->steady_s, &out->step_s,       &out->recorded};
-    double **const burst_steps[] = {&out->burst_steps, &out->steady_burst_steps, &out->in_row};
-    bool fine = true;
+    size_t step_intervals = w->strata->step_intervals.count, processes = w->strata->processes;
+    bool by_step = w->rows == JM_EXTRAPOLATED_BY_STEP;
     out->strata = w->strata;
     out->rows = w->rows;
-    for (size_t i = 0; i < sizeof of_stratum / sizeof *of_stratum; i++)
-        fine = (*of_stratum[i] = calloc(strata + 1, sizeof(double))) != NULL && fine;
-    for (size_t i = 0; i < sizeof burst_steps / sizeof *burst_steps; i++)
-        fine = (*burst_steps[i] = calloc(bursts + 1, sizeof(double))) != NULL && fine;
-    out->lends = calloc(bursts + 1, sizeof *out->lends);
+    out->of_stratum = calloc(w->strata->items.count + 1, sizeof *out->of_stratum);
+    out->of_burst = calloc(w->strata->bursts.count + 1, sizeof *out->of_burst);
     out->uses = calloc(processes + 1, sizeof *out->uses);
-    fine = fine && out->lends != NULL && out->uses != NULL;
-    if (w->rows == JM_EXTRAPOLATED_BY_STEP)
-        fine = (out->of_step_interval =
-                    calloc(w->strata->step_intervals.count + 1, sizeof *out->of_step_interval)) != NULL &&
-               fine;
+    if (by_step) out->of_step_interval = calloc(step_intervals + 1, sizeof *out->of_step_interval);
+    bool fine = out->of_stratum != NULL && out->of_burst != NULL && out->uses != NULL &&
+                (!by_step || out->of_step_interval != NULL);
     for (size_t p = 0; fine && p < processes; p++) {
         out->uses[p] = w->uses == NULL || w->uses[p];
         if (out->uses[p]) fine = add_process(out, p, w);
@@ -348,25 +329,15 @@ bool jm__extrapolated_find(jm__extrapolated *out, const jm__extrapolated_request
 
 void jm__extrapolated_free(jm__extrapolated *extrapolated)
 {
-    double *const numbers[] = {extrapolated->step_s,       extrapolated->steps,
-                               extrapolated->steady_steps, extrapolated->seconds,
-                               extrapolated->steady_s,     extrapolated->recorded,
-                               extrapolated->burst_steps,  extrapolated->steady_burst_steps,
-                               extrapolated->in_row,       extrapolated->draws};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        free(numbers[i]);
-    free(extrapolated->lends);
+    free(extrapolated->of_stratum);
+    free(extrapolated->of_burst);
     free(extrapolated->of_step_interval);
-    free(extrapolated->unit);
-    free(extrapolated->alone);
-    free(extrapolated->partner);
+    free(extrapolated->draws);
     free(extrapolated->parts);
     free(extrapolated->uses);
     free(extrapolated->view_of);
-    for (size_t v = 0; v < extrapolated->views.count; v++) {
-        jm__vec_free(&extrapolated->views.items[v].report);
-        jm__vec_free(&extrapolated->views.items[v].steady);
-    }
+    for (size_t v = 0; v < extrapolated->views.count; v++)
+        view_free(&extrapolated->views.items[v]);
     jm__vec_free(&extrapolated->views);
     jm__vec_free(&extrapolated->time);
     *extrapolated = (jm__extrapolated){0};

@@ -25,9 +25,9 @@ typedef struct jm__step_interval {
 } jm__step_interval;
 
 /* Whether it represents untraced steps of its kind. */
-static inline bool jm__step_interval_is_sampled(const jm__step_interval *step_interval)
+static inline bool jm__step_interval_is_sampled(const jm__step_interval *step)
 {
-    return step_interval->traced && !step_interval->warm_up;
+    return step->traced && !step->warm_up;
 }
 
 #define JM__NO_STRATUM UINT32_MAX
@@ -110,25 +110,34 @@ typedef struct jm__extrapolated_view {
     jm__intervals report, steady;
 } jm__extrapolated_view;
 
-/* How many steps each traced one represents, on one board and in the time of one report. Errors are drawn by
- * unit: a burst, or a single step of a kind with one burst. */
+/* What a burst represents in a stratum, in the time of one report. */
+typedef struct jm__stratum_sum {
+    double steps, steady_steps; /* that each traced step of the burst represents; may be fractional */
+    double seconds, steady_s;   /* of all represented step intervals */
+    double step_s;              /* of the represented steps alone, in the report */
+    double recorded;            /* number of represented steps that were recorded as warm-up */
+} jm__stratum_sum;
+
+/* The same in all its strata. Errors are drawn by unit: a burst, or a single step of a kind with one burst.
+ */
+typedef struct jm__represented {
+    double steps, steady_steps;
+    double in_row;    /* of `steps`: in strata whose rows are the work's own */
+    size_t unit;      /* of its first step */
+    uint32_t partner; /* the neighbouring burst of its kind, itself if there is none */
+    bool lends;       /* some of its work goes to other rows */
+    bool alone;       /* the only one of its kind, so each step is a unit */
+} jm__represented;
+
+/* How many steps each traced one represents, on one board and in the time of one report. */
 typedef struct jm__extrapolated {
     const jm__strata *strata; /* NULL: none, and all that follows is empty */
-    /* [strata]: steps that each traced step of the burst represents; may be fractional. */
-    double *steps, *steady_steps;
-    double *seconds, *steady_s; /* [strata]: time of all represented step intervals */
-    double *step_s;             /* [strata]: time of the represented steps alone, in the report */
-    double *recorded;           /* [strata]: number of represented steps that were recorded as warm-up */
-    /* [bursts]: the sums over all strata of a burst; in_row: over those whose rows are the work's own. */
-    double *burst_steps, *steady_burst_steps, *in_row;
+    jm__stratum_sum *of_stratum;
+    jm__represented *of_burst;
     float
         *of_step_interval; /* [step intervals]: its part of `steps` with JM_EXTRAPOLATED_BY_STEP; else NULL */
-    bool *lends;           /* [bursts]: some of its work goes to other rows */
     double *draws;         /* [units * JM_DRAWS]: error of a second of a step, in each draw */
-    size_t *unit;          /* [bursts]: the unit of its first step */
-    uint32_t *partner;     /* [bursts]: the neighbouring burst of its kind, itself if there is none */
     double *parts;         /* [bursts * JM_DRAWS]: factor of the difference to the partner, in each draw */
-    bool *alone;           /* [bursts]: the only one of its kind, so each step is a unit */
     double single_burst_u; /* standard uncertainty of all that is extrapolated from single bursts, relative */
     double freedom;        /* degrees of freedom behind the draws */
     jm__extrapolated_rows rows;
@@ -155,10 +164,10 @@ void jm__extrapolated_free(jm__extrapolated *extrapolated);
 
 /* The draws of a traced step interval. */
 static inline const double *jm__extrapolated_draws(const jm__extrapolated *extrapolated,
-                                                   const jm__step_interval *step_interval)
+                                                   const jm__step_interval *step)
 {
-    size_t unit = extrapolated->unit[step_interval->stratum] +
-                  (extrapolated->alone[step_interval->stratum] ? step_interval->burst_index : 0);
+    size_t unit = extrapolated->of_burst[step->stratum].unit +
+                  (extrapolated->of_burst[step->stratum].alone ? step->burst_index : 0);
     return extrapolated->draws + unit * JM_DRAWS;
 }
 

@@ -3,6 +3,7 @@
 
 #include "attribute/input/span_index.h"
 #include "base/clock.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static int by_start(const void *a, const void *b)
 
 void jm__items_sort(jm__items *items)
 {
-    if (items->count > 1) qsort(items->items, items->count, sizeof *items->items, by_start);
+    jm__sort(items->items, items->count, sizeof *items->items, by_start);
 }
 
 static jm_status emit_items(jm__time_order *order, size_t count, jm_error *err)
@@ -112,11 +113,10 @@ void jm__extrapolated_assign(jm__counted_as *as, const jm__extrapolated *extrapo
                              size_t span, size_t process)
 {
     if (process == extrapolated->strata->processes || !extrapolated->uses[process]) return;
-    const jm__step_interval *step_interval = step_interval_of(extrapolated->strata, item, span, process);
+    const jm__step_interval *step = step_interval_of(extrapolated->strata, item, span, process);
     as->view = extrapolated->view_of[process];
-    if (step_interval != NULL && jm__step_interval_is_sampled(step_interval) &&
-        extrapolated->burst_steps[step_interval->stratum] > 0)
-        as->step_interval = step_interval;
+    if (step != NULL && jm__step_interval_is_sampled(step) && extrapolated->of_burst[step->stratum].steps > 0)
+        as->step_interval = step;
 }
 
 /* Seconds of [from, to] in the windows; calls come in order of time. */
@@ -150,21 +150,6 @@ static const jm__sweep_view *idle_view(const jm__sweep *s)
 {
     uint32_t view = s->extrapolated == NULL ? 0 : s->extrapolated->idle_view;
     return view == 0 ? &s->whole : &s->views[view - 1];
-}
-
-static jm__seconds idle_now(const jm__sweep *s)
-{
-    return idle_view(s)->now;
-}
-
-/* `last`: no work follows. */
-static jm__idle_cause cause_of(jm__sweep *s, int64_t to_ns, bool last, double report_s)
-{
-    const jm__intervals *report = s->whole.report;
-    jm__gap known = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
-    known.edge = !s->worked || last || to_ns >= report->items[report->count - 1].to_ns;
-    if (s->data != NULL) known.data_s = inside_s(s->data, &s->data_at, s->now_ns, to_ns);
-    return jm__idle_cause_of(&known);
 }
 
 /* A wait counts for the use that ended it: there its reason is found. */
@@ -202,12 +187,12 @@ static void count_in_bursts(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle
     while (s->step_interval_at < end && strata->step_intervals.items[s->step_interval_at].end_ns <= s->now_ns)
         s->step_interval_at++;
     for (size_t i = s->step_interval_at; i < end && strata->step_intervals.items[i].start_ns < to_ns; i++) {
-        const jm__step_interval *step_interval = &strata->step_intervals.items[i];
-        int64_t from = step_interval->start_ns > s->now_ns ? step_interval->start_ns : s->now_ns;
-        int64_t to = step_interval->end_ns < to_ns ? step_interval->end_ns : to_ns;
-        if (!jm__step_interval_is_sampled(step_interval) || to <= from) continue;
+        const jm__step_interval *step = &strata->step_intervals.items[i];
+        int64_t from = step->start_ns > s->now_ns ? step->start_ns : s->now_ns;
+        int64_t to = step->end_ns < to_ns ? step->end_ns : to_ns;
+        if (!jm__step_interval_is_sampled(step) || to <= from) continue;
         double share = (double)(to - from) / length_ns;
-        jm__burst_sum *sum = &s->tally->bursts[step_interval->stratum];
+        jm__burst_sum *sum = &s->tally->bursts[step->stratum];
         sum->idle_s[state][of->burst_cause] += (double)(to - from) * 1e-9;
         sum->report_s[state][of->burst_cause] += share * seconds.report_s;
         sum->steady_s[state] += share * seconds.steady_s;
@@ -230,14 +215,6 @@ static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *extrapolated_time)
     return edge_ns < to_ns ? edge_ns : to_ns;
 }
 
-static jm__idle_cause burst_cause_of(const jm__sweep *s, int64_t to_ns, double report_s)
-{
-    jm__gap known = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
-    size_t data_at = s->data_at;
-    if (s->data != NULL) known.data_s = inside_s(s->data, &data_at, s->now_ns, to_ns);
-    return jm__idle_cause_of(&known);
-}
-
 static bool add_idle_pieces(jm__sweep *s, int64_t to_ns, jm__idle_state state)
 {
     int64_t until_ns;
@@ -254,7 +231,7 @@ static bool pass_state(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle_stat
                        bool extrapolated_time)
 {
     pass_views(s, to_ns);
-    jm__seconds seconds = idle_now(s);
+    jm__seconds seconds = idle_view(s)->now;
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
     s->tally->idle_s[state][of->cause] += seconds.report_s;
     if (s->extrapolated != NULL && !extrapolated_time) count_in_bursts(s, of, to_ns, state, seconds);
@@ -272,11 +249,15 @@ static bool pass_unrecorded(jm__sweep *s, int64_t to_ns)
 /* A board draws less the longer nothing runs: its state is how long that has been so. */
 static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool extrapolated_time)
 {
+    const jm__intervals *report = s->whole.report;
     size_t report_at = idle_view(s)->report_at;
-    double report_s = inside_s(idle_view(s)->report, &report_at, s->now_ns, to_ns);
-    gap whole = {.from_ns = s->now_ns, .to_ns = to_ns, .burst_cause = burst_cause_of(s, to_ns, report_s)};
-    whole.cause = cause_of(s, to_ns, use == NULL, report_s);
-    if (!count_gap(s, whole.cause, use, report_s)) return false;
+    jm__gap known = {.length_ns = to_ns - s->now_ns, .after_copy = s->after_copy};
+    known.report_s = inside_s(idle_view(s)->report, &report_at, s->now_ns, to_ns);
+    if (s->data != NULL) known.data_s = inside_s(s->data, &s->data_at, s->now_ns, to_ns);
+    gap whole = {.from_ns = s->now_ns, .to_ns = to_ns, .burst_cause = jm__idle_cause_of(&known)};
+    known.edge = !s->worked || use == NULL || to_ns >= report->items[report->count - 1].to_ns;
+    whole.cause = jm__idle_cause_of(&known);
+    if (!count_gap(s, whole.cause, use, known.report_s)) return false;
     if (s->nothing_ran) return pass_state(s, &whole, to_ns, JM_IDLE_BEFORE, extrapolated_time);
     if (extrapolated_time || s->one_gap) return pass_state(s, &whole, to_ns, JM_IDLE_LONG, extrapolated_time);
     while (s->now_ns < to_ns) {
@@ -324,17 +305,17 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 
 /* Add a portion for the steps that its own represents; `cell`: of the portion. False if memory is out. */
 static bool extrapolate_portion(jm__sweep *s, const jm__running *item, const jm__portion *portion,
-                                size_t cell)
+                                uint32_t use, size_t cell)
 {
     const jm__extrapolated *extrapolated = s->extrapolated;
     size_t burst = item->as.step_interval->stratum, lent = item->as.lent;
     const double *draws = jm__extrapolated_draws(extrapolated, item->as.step_interval);
-    double all = extrapolated->burst_steps[burst], in_row = extrapolated->in_row[burst];
-    jm__use_sum *sum = jm__use_sum_at(&s->tally->extrapolated_uses, portion->use);
+    double all = extrapolated->of_burst[burst].steps, in_row = extrapolated->of_burst[burst].in_row;
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->extrapolated_uses, use);
     if (sum == NULL) return false;
     s->tally->bursts[burst].busy_s += portion->all_s;
     jm__use_sum more = {
-        .inside = {all * portion->all_s, extrapolated->steady_burst_steps[burst] * portion->all_s, 0},
+        .inside = {all * portion->all_s, extrapolated->of_burst[burst].steady_steps * portion->all_s, 0},
         .copies_s = all * portion->all_copies_s,
         .exposed_s = all * portion->all_exposed_s,
         .extrapolated_s = all * portion->all_s};
@@ -347,56 +328,48 @@ static bool extrapolate_portion(jm__sweep *s, const jm__running *item, const jm_
         s->tally->work.items.items[cell].extrapolated_s += in_row * portion->all_s;
         jm__work_cell_off(&s->tally->work, cell, draws, in_row / all * portion->all_s);
     }
-    if (lent != JM__NO_CELL && portion->use != item->as.use)
-        lent = jm__work_cell_at(&s->tally->lent, s->tally->lent.items.items[lent].row, portion->use);
+    if (lent != JM__NO_CELL && use != item->as.use)
+        lent = jm__work_cell_at(&s->tally->lent, s->tally->lent.items.items[lent].row, use);
     if (item->as.lent != JM__NO_CELL && lent == JM__NO_CELL) return false;
     if (lent != JM__NO_CELL) {
         s->tally->lent.items.items[lent].extrapolated_s += portion->all_s;
-        if (extrapolated->alone[burst]) jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
+        if (extrapolated->of_burst[burst].alone)
+            jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
     }
     return true;
 }
 
-/* The cell of the item's row and the portion's use; JM__NO_CELL and false in *fine if memory is out. */
-static size_t cell_of(jm__sweep *s, const jm__running *item, const jm__portion *portion, bool *fine)
+/* The cell of the item's row and a use; JM__NO_CELL: it is not in the report. False if memory is out. */
+static bool find_cell(jm__sweep *s, const jm__running *item, uint32_t use, size_t *at)
 {
-    size_t at = item->as.cell;
-    *fine = true;
-    if (at == JM__NO_CELL || portion->use == item->as.use) return at;
-    const jm__work_cell own = s->tally->work.items.items[at];
-    at = jm__work_cell_at(&s->tally->work, own.row, portion->use);
-    *fine = at != JM__NO_CELL;
-    if (!*fine) return at;
-    jm__work_cell *cell = &s->tally->work.items.items[at];
+    *at = item->as.cell;
+    if (*at == JM__NO_CELL || use == item->as.use) return true;
+    const jm__work_cell own = s->tally->work.items.items[*at];
+    *at = jm__work_cell_at(&s->tally->work, own.row, use);
+    if (*at == JM__NO_CELL) return false;
+    jm__work_cell *cell = &s->tally->work.items.items[*at];
     if (own.start_ns < cell->start_ns) cell->start_ns = own.start_ns;
     if (own.end_ns > cell->end_ns) cell->end_ns = own.end_ns;
-    return at;
+    return true;
 }
 
 /* Add a portion to the sums of its use and its row. */
-static bool add_portion(jm__sweep *s, const jm__running *item, const jm__portion *portion)
+static bool add_portion(jm__sweep *s, const jm__running *item, const jm__portion *portion, uint32_t use)
 {
-    bool fine;
-    jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, portion->use);
+    size_t at;
+    jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, use);
     if (sum == NULL) return false;
-    if (portion != &item->alone) sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + portion->ran_s;
+    if (use != item->as.use) sum->ran_s = fmax(0, sum->ran_s) + portion->ran_s;
     sum->copies_s += portion->copies_s;
     sum->exposed_s += portion->exposed_s;
     if (item->as.sum != SIZE_MAX) s->tally->collectives.items[item->as.sum].exposed_s += portion->exposed_s;
     jm__seconds_add(&sum->inside, portion->inside, 1);
     if (item->as.outside) sum->outside_s += portion->inside.report_s;
     sum->place_s[item->as.place] += portion->inside.report_s;
-    size_t at = cell_of(s, item, portion, &fine);
-    if (!fine) return false;
+    if (!find_cell(s, item, use, &at)) return false;
     if (at != JM__NO_CELL) s->tally->work.items.items[at].seconds += portion->inside.report_s;
-    return item->as.step_interval == NULL || extrapolate_portion(s, item, portion, at);
+    return item->as.step_interval == NULL || extrapolate_portion(s, item, portion, use, at);
 }
-
-typedef struct running_mix {
-    bool copies_alone; /* only copies run */
-    bool exposed;      /* no kernels run but collectives */
-    double weights;
-} running_mix;
 
 /* The work beside an item has ended or changed: its joint time so far goes to the use of the pair. */
 static bool flush_joint(jm__sweep *s, jm__running *item)
@@ -405,8 +378,8 @@ static bool flush_joint(jm__sweep *s, jm__running *item)
     jm__use_sum *own = jm__use_sum_at(&s->tally->uses, item->as.use);
     if (own == NULL) return false;
     own->ran_s = fmax(0, own->ran_s - item->joint.ran_s); /* rounding; below 0 means "never ran" */
-    bool fine = add_portion(s, item, &item->joint);
-    item->joint = (jm__portion){.use = item->as.use};
+    bool fine = add_portion(s, item, &item->joint, item->joint_use);
+    item->joint = (jm__portion){0};
     item->beside = UINT32_MAX;
     return fine;
 }
@@ -416,7 +389,7 @@ static bool end_item(jm__sweep *s, jm__running *item)
     s->kernels -= item->copy == JM_NO_COPY;
     s->collectives -= item->collective;
     s->after_copy = item->copy == JM_COPY_TO_HOST;
-    return flush_joint(s, item) && add_portion(s, item, &item->alone);
+    return flush_joint(s, item) && add_portion(s, item, &item->alone, item->as.use);
 }
 
 /* The report's time with collectives, and with nothing but collectives. */
@@ -429,7 +402,7 @@ static void count_collectives(jm__sweep *s, int64_t to_ns)
         if (!item->collective) continue;
         report_s = fmax(report_s, in_view(s, item->as.view).report_s);
         if (item->as.step_interval != NULL)
-            represented = fmax(represented, s->extrapolated->burst_steps[item->as.step_interval->stratum]);
+            represented = fmax(represented, s->extrapolated->of_burst[item->as.step_interval->stratum].steps);
     }
     report_s += represented * 1e-9 * (double)(to_ns - s->now_ns);
     s->tally->collective_s += report_s;
@@ -445,41 +418,48 @@ static bool find_pair(jm__sweep *s)
         uint32_t beside = pair ? items[1 - i].class_index : UINT32_MAX;
         if (items[i].beside == beside) continue;
         if (!flush_joint(s, &items[i])) return false;
-        items[i].joint.use = items[i].as.use;
-        if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint.use))
+        items[i].joint_use = items[i].as.use;
+        if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint_use))
             return false;
         items[i].beside = beside;
     }
     return true;
 }
 
-/* The portion to which the current interval counts: `joint` in a pair, else `alone`. */
-static jm__portion *portion_of(const jm__sweep *s, jm__running *item)
+/* Whether the current interval counts to the item's joint portion. */
+static bool is_joint(const jm__sweep *s, const jm__running *item)
 {
-    bool active = s->running.count > 1 && item->joint.use != item->as.use;
-    return active ? &item->joint : &item->alone;
+    return s->running.count > 1 && item->joint_use != item->as.use;
+}
+
+/* Add an interval: a share of `seconds` and of its own length. */
+static void add_to_portion(const jm__sweep *s, jm__portion *to, int64_t to_ns, jm__seconds seconds,
+                           double share, bool collective)
+{
+    double passed_s = 1e-9 * (double)(to_ns - s->now_ns);
+    jm__seconds_add(&to->inside, seconds, share);
+    to->ran_s += passed_s;
+    to->all_s += share * passed_s;
+    if (s->kernels == 0) {
+        to->copies_s += share * seconds.report_s;
+        to->all_copies_s += share * passed_s;
+    }
+    if (collective && s->kernels == s->collectives) {
+        to->exposed_s += share * seconds.report_s;
+        to->all_exposed_s += share * passed_s;
+    }
 }
 
 /* Add an item's share of the current interval. */
-static void add_interval(jm__sweep *s, jm__running *item, int64_t to_ns, const running_mix *with)
+static void add_interval(jm__sweep *s, jm__running *item, int64_t to_ns, double weights)
 {
     jm__seconds seconds = in_view(s, item->as.view);
-    jm__portion *portion = portion_of(s, item);
-    double share = (double)item->weight / with->weights, passed_s = 1e-9 * (double)(to_ns - s->now_ns);
-    jm__seconds_add(&portion->inside, seconds, share);
-    portion->ran_s += passed_s;
-    portion->all_s += share * passed_s;
-    if (with->copies_alone) {
-        portion->copies_s += share * seconds.report_s;
-        portion->all_copies_s += share * passed_s;
-    }
-    if (item->collective && with->exposed) {
-        portion->exposed_s += share * seconds.report_s;
-        portion->all_exposed_s += share * passed_s;
-    }
+    double share = (double)item->weight / weights;
+    add_to_portion(s, is_joint(s, item) ? &item->joint : &item->alone, to_ns, seconds, share,
+                   item->collective);
     s->worked = s->worked || seconds.report_s > 0;
     if (s->extrapolated != NULL)
-        s->tally->beside_s += share * fmax(0, seconds.report_s - idle_now(s).report_s);
+        s->tally->beside_s += share * fmax(0, seconds.report_s - idle_view(s)->now.report_s);
 }
 
 /* False if memory is out. */
@@ -503,7 +483,7 @@ static bool find_active(jm__sweep *s)
     s->active.count = 0;
     for (size_t i = 0; i < s->running.count; i++) {
         jm__running *item = &s->running.items[i];
-        uint32_t code = jm__piece_code(portion_of(s, item)->use);
+        uint32_t code = jm__piece_code(is_joint(s, item) ? item->joint_use : item->as.use);
         if (!add_active(s, code, (double)item->weight)) return false;
     }
     return true;
@@ -546,15 +526,15 @@ static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
     size_t kept = 0, count = s->running.count;
-    running_mix with = {.copies_alone = s->kernels == 0, .exposed = s->kernels == s->collectives};
+    double weights = 0;
     pass_views(s, to_ns);
     count_collectives(s, to_ns);
     if (count > 1 && !find_pair(s)) return false;
     for (size_t i = 0; i < count; i++)
-        with.weights += (double)s->running.items[i].weight;
+        weights += (double)s->running.items[i].weight;
     for (size_t i = 0; i < count; i++)
-        add_interval(s, &s->running.items[i], to_ns, &with);
-    if (!find_active(s) || !add_pieces(s, to_ns, with.weights)) return false;
+        add_interval(s, &s->running.items[i], to_ns, weights);
+    if (!find_active(s) || !add_pieces(s, to_ns, weights)) return false;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
         if (item->end_ns > to_ns)
@@ -603,19 +583,14 @@ static void sift_down(jm__sweep *s, size_t at)
 /* Add the sums since the last update to the item's portion. */
 static void bring_up_to_date(const jm__sweep *s, jm__running *item)
 {
-    const jm__passed *now = &s->passed, *since = &item->since;
+    const jm__portion *now = &s->passed, *since = &item->since;
     double weight = (double)item->weight;
     jm__portion *to = &item->alone;
     jm__seconds_add(&to->inside, now->inside, weight);
     jm__seconds_add(&to->inside, since->inside, -weight);
     to->ran_s += now->ran_s - since->ran_s;
-    to->all_s += weight * (now->all_s - since->all_s);
     to->copies_s += weight * (now->copies_s - since->copies_s);
-    to->all_copies_s += weight * (now->all_copies_s - since->all_copies_s);
-    if (item->collective) {
-        to->exposed_s += weight * (now->exposed_s - since->exposed_s);
-        to->all_exposed_s += weight * (now->all_exposed_s - since->all_exposed_s);
-    }
+    if (item->collective) to->exposed_s += weight * (now->exposed_s - since->exposed_s);
     item->since = *now;
 }
 
@@ -624,9 +599,9 @@ static bool count_crowd_anew(jm__sweep *s)
 {
     for (size_t i = 0; i < s->running.count; i++) {
         if (s->changes > 0) bring_up_to_date(s, &s->running.items[i]);
-        s->running.items[i].since = (jm__passed){0};
+        s->running.items[i].since = (jm__portion){0};
     }
-    s->passed = (jm__passed){0};
+    s->passed = (jm__portion){0};
     s->changes = 0;
     return find_active(s);
 }
@@ -638,32 +613,6 @@ static bool begin_crowd(jm__sweep *s)
     for (size_t i = 1; i < s->running.count; i++)
         sift_up(s, i);
     return count_crowd_anew(s);
-}
-
-static bool end_crowd(jm__sweep *s)
-{
-    s->crowded = false;
-    return count_crowd_anew(s);
-}
-
-static void pass_for_all(jm__sweep *s, int64_t to_ns, double weights)
-{
-    jm__seconds seconds = s->whole.now;
-    double passed_s = 1e-9 * (double)(to_ns - s->now_ns);
-    jm__passed *passed = &s->passed;
-    jm__seconds_add(&passed->inside, seconds, 1 / weights);
-    passed->ran_s += passed_s;
-    passed->all_s += passed_s / weights;
-    if (s->kernels == 0) {
-        passed->copies_s += seconds.report_s / weights;
-        passed->all_copies_s += passed_s / weights;
-    }
-    if (s->kernels == s->collectives) {
-        passed->exposed_s += seconds.report_s / weights;
-        passed->all_exposed_s += passed_s / weights;
-    }
-    s->worked = s->worked || seconds.report_s > 0;
-    s->changes++;
 }
 
 /* The first item of the heap has ended. */
@@ -685,13 +634,15 @@ static bool pass_crowd(jm__sweep *s, int64_t limit_ns)
     double weights = weight_of_all(s);
     pass_views(s, to_ns);
     count_collectives(s, to_ns);
-    pass_for_all(s, to_ns, weights);
+    add_to_portion(s, &s->passed, to_ns, s->whole.now, 1 / weights, true);
+    s->worked = s->worked || s->whole.now.report_s > 0;
+    s->changes++;
     if (!add_pieces(s, to_ns, weights)) return false;
     while (s->running.count > 0 && s->running.items[0].end_ns <= to_ns)
         if (!end_first_item(s)) return false;
     s->now_ns = to_ns;
-    if (s->running.count <= CROWD / 2) return end_crowd(s);
-    return s->changes < CHANGES_MAX || count_crowd_anew(s);
+    s->crowded = s->running.count > CROWD / 2;
+    return (s->crowded && s->changes < CHANGES_MAX) || count_crowd_anew(s);
 }
 
 /* False if memory is out. */
@@ -721,7 +672,7 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as
     if (!advance(s, item->start_ns, as->use)) return false;
     jm__use_sum *sum = jm__use_sum_at(&s->tally->uses, as->use);
     if (sum == NULL) return false;
-    sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
+    sum->ran_s = fmax(0, sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     sum->calls += item->calls;
     s->nothing_ran = false;
     if (item->end_ns <= s->now_ns) return true;
@@ -731,8 +682,7 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as
                                  .end_ns = item->end_ns,
                                  .class_index = item->class_index,
                                  .beside = UINT32_MAX,
-                                 .alone = {.use = as->use},
-                                 .joint = {.use = as->use},
+                                 .joint_use = as->use,
                                  .copy = item->copy,
                                  .collective = item->collective != 0,
                                  .weight = item->weight > 0 ? item->weight : 1,

@@ -50,34 +50,27 @@ typedef struct jm__counted_as {
 void jm__extrapolated_assign(jm__counted_as *as, const jm__extrapolated *extrapolated, const jm__item *item,
                              size_t span, size_t process);
 
-/* Sums of running work, until it ends or the work beside it changes. */
+/* Sums of running work. `all`: in any time, for extrapolation. */
 typedef struct jm__portion {
-    uint32_t use;
     jm__seconds inside;
     double ran_s;                              /* wall time, not shared */
     double copies_s;                           /* in the report: a copy, only copies run beside it */
     double exposed_s;                          /* in the report: a collective, no other kernel runs */
-    double all_s, all_copies_s, all_exposed_s; /* the same, in any time: for extrapolation */
+    double all_s, all_copies_s, all_exposed_s; /* the same, in any time */
 } jm__portion;
-
-/* Sums per unit of weight while a crowd runs. */
-typedef struct jm__passed {
-    jm__seconds inside;
-    double copies_s, exposed_s, all_s, all_copies_s, all_exposed_s;
-    double ran_s; /* per item, whatever its weight */
-} jm__passed;
 
 /* Work that is running. */
 typedef struct jm__running {
     jm__counted_as as;
     int64_t end_ns;
     uint32_t class_index;
-    uint32_t beside; /* the other class of `joint`; UINT32_MAX: none */
+    uint32_t beside;    /* the other class of `joint`; UINT32_MAX: none */
+    uint32_t joint_use; /* beside that class; its own: the two are no pair */
     jm__copy copy;
     bool collective;
     float weight;
-    jm__portion alone, joint;
-    jm__passed since; /* in a crowd: sweep.passed when `alone` was last updated */
+    jm__portion alone, joint; /* until it ends or the work beside it changes */
+    jm__portion since;        /* in a crowd: sweep.passed when `alone` was last updated */
 } jm__running;
 
 /* The position in a view's intervals. */
@@ -117,10 +110,10 @@ typedef struct jm__sweep {
      * pairs are not looked for. */
     bool (*beside)(void *context, const jm__running *item, const jm__running *other, uint32_t *use);
     void *beside_context;
-    JM_VEC(jm__running) running;    /* in a crowd a heap by end */
-    bool crowded;                   /* too many to update each at each change */
-    jm__passed passed;              /* since the crowd began or was last updated as a whole */
-    size_t changes;                 /* in that time */
+    JM_VEC(jm__running) running; /* in a crowd a heap by end */
+    bool crowded;                /* too many to update each at each change */
+    jm__portion passed; /* of a unit of weight, since the crowd began or was last updated as a whole */
+    size_t changes;     /* in that time */
     JM_VEC(jm__active_code) active; /* in the current interval; in a crowd also of count 0 */
     JM_VEC(size_t) active_at;       /* [code]: index in `active`, valid if that item has the code */
 } jm__sweep;

@@ -49,13 +49,8 @@ static bool push_draws(jm__work_cells *cells)
 size_t jm__tally_collective(jm__tally *tally, uint32_t row)
 {
     tally->collective_of.key_size = sizeof row;
-    const jm__map_value *found = jm__map_find(&tally->collective_of, &row);
-    if (found != NULL) return (size_t)found->id;
-    const jm__collective_sum new_item = {.row = row};
-    if (!jm__map_put(&tally->collective_of, &row, (jm__map_value){.id = (int64_t)tally->collectives.count}) ||
-        !jm__vec_push(&tally->collectives, new_item))
-        return SIZE_MAX;
-    return tally->collectives.count - 1;
+    return jm__map_item(&tally->collective_of, &row, &tally->collectives,
+                        &(const jm__collective_sum){.row = row});
 }
 
 size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
@@ -74,12 +69,9 @@ size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
 size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t calls)
 {
     tally->lent_at.key_size = sizeof row;
-    const jm__map_value *found = jm__map_find(&tally->lent_at, &row);
-    uint32_t number = found != NULL ? (uint32_t)found->id : (uint32_t)tally->lent_rows.count;
-    if (found == NULL && (!jm__map_put(&tally->lent_at, &row, (jm__map_value){.id = number}) ||
-                          !jm__vec_push(&tally->lent_rows, row)))
-        return JM__NO_CELL;
-    size_t cell = jm__work_cell_at(&tally->lent, number, use);
+    size_t number = jm__map_item(&tally->lent_at, &row, &tally->lent_rows, &row);
+    if (number == SIZE_MAX) return JM__NO_CELL;
+    size_t cell = jm__work_cell_at(&tally->lent, (uint32_t)number, use);
     if (cell != JM__NO_CELL) tally->lent.items.items[cell].extrapolated_calls += calls;
     return cell;
 }
@@ -126,7 +118,7 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
     jm__use_sum *sum = jm__use_sum_at(&to->uses, use);
     if (sum == NULL) return false;
     jm__use_sum_add(sum, from, 1);
-    sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + from->ran_s;
+    sum->ran_s = fmax(0, sum->ran_s) + from->ran_s;
     sum->calls += from->calls;
     return true;
 }
@@ -140,9 +132,9 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
     fine = fine && add_cells(&new_item.work, &tally->work, final_of) &&
            add_cells(&new_item.waits, &tally->waits, final_of) &&
            add_cells(&new_item.lent, &tally->lent, final_of);
-    jm__work_cells *const old[] = {&tally->work, &tally->waits, &tally->lent};
-    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        jm__work_cells_free(old[i]);
+    jm__work_cells_free(&tally->work);
+    jm__work_cells_free(&tally->waits);
+    jm__work_cells_free(&tally->lent);
     jm__vec_free(&tally->uses);
     tally->uses = new_item.uses;
     tally->work = new_item.work;
@@ -164,8 +156,8 @@ typedef struct balance {
 
 static double stratum_idle_s(const jm__tally *t, const jm__extrapolated *s, size_t stratum, double share)
 {
-    double busy_s = s->steps[stratum] * t->bursts[s->strata->items.items[stratum].burst].busy_s;
-    return fmax(0, s->seconds[stratum] - share * busy_s);
+    double busy_s = s->of_stratum[stratum].steps * t->bursts[s->strata->items.items[stratum].burst].busy_s;
+    return fmax(0, s->of_stratum[stratum].seconds - share * busy_s);
 }
 
 /* Spans of the host are shorter by the ratio of untraced to traced steps. */
@@ -176,8 +168,8 @@ static double host_span_scale(const jm__tally *t, const jm__extrapolated *s)
         const jm__traced_burst *burst = &s->strata->bursts.items[s->strata->items.items[i].burst];
         double busy_s = t->bursts[s->strata->items.items[i].burst].busy_s;
         if (!(burst->step_s > 0)) continue;
-        equal_s += s->steps[i] * busy_s;
-        own_s += s->step_s[i] / burst->step_s * busy_s;
+        equal_s += s->of_stratum[i].steps * busy_s;
+        own_s += s->of_stratum[i].step_s / burst->step_s * busy_s;
     }
     return equal_s > 0 ? own_s / equal_s : 1;
 }
@@ -187,7 +179,7 @@ static balance find_balance(const jm__tally *t, const jm__extrapolated *s, bool 
     double busy_s = 0, time_s = fmax(0, s->time_s - t->beside_s);
     balance result = {.share = from_host ? host_span_scale(t, s) : 1};
     for (size_t i = 0; i < s->strata->bursts.count; i++)
-        busy_s += s->burst_steps[i] * t->bursts[i].busy_s;
+        busy_s += s->of_burst[i].steps * t->bursts[i].busy_s;
     for (size_t i = 0; i < s->strata->items.count; i++)
         result.strata_idle_s += stratum_idle_s(t, s, i, result.share);
     result.left_s = fmax(0, time_s - result.share * busy_s);
@@ -261,7 +253,9 @@ static void add_idle(jm__tally *t, size_t stratum, int state, int cause, double 
 static double recorded_slowdown_s(const jm__extrapolated *s, size_t stratum)
 {
     const jm__traced_burst *burst = &s->strata->bursts.items[s->strata->items.items[stratum].burst];
-    return burst->slowed_s > 0 ? s->recorded[stratum] * burst->slowed_s / (double)burst->step_intervals : 0;
+    return burst->slowed_s > 0
+               ? s->of_stratum[stratum].recorded * burst->slowed_s / (double)burst->step_intervals
+               : 0;
 }
 
 /* Waits for data are those of the traced steps, as far as there is time. The rest, less the part caused by
@@ -269,14 +263,16 @@ static double recorded_slowdown_s(const jm__extrapolated *s, size_t stratum)
 static void split_idle(jm__tally *t, const jm__extrapolated *s, size_t stratum, double share, double idle_s)
 {
     jm__burst_sum *sum = &t->bursts[s->strata->items.items[stratum].burst];
-    double of[2], steady = s->seconds[stratum] > 0 ? s->steady_s[stratum] / s->seconds[stratum] : 0;
+    double of[2], steady = s->of_stratum[stratum].seconds > 0
+                               ? s->of_stratum[stratum].steady_s / s->of_stratum[stratum].seconds
+                               : 0;
     if (idle_s <= 0) return;
     sum_causes(of, sum, share);
     if (of[0] + of[1] <= 0) {
         add_idle(t, stratum, JM_IDLE_50_US, JM_CAUSE_LAUNCH, idle_s, steady);
         return;
     }
-    double data_s = fmin(idle_s, s->steps[stratum] * of[0]);
+    double data_s = fmin(idle_s, s->of_stratum[stratum].steps * of[0]);
     if (of[1] <= 0) data_s = idle_s;
     double rest_s = idle_s - data_s, made_s = fmin(rest_s, recorded_slowdown_s(s, stratum));
     for (int state = 0; state < JM_IDLE_STATES; state++) {
@@ -298,7 +294,7 @@ static void add_gaps(jm__tally *t, const jm__extrapolated *s)
     for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
         double gaps = 0;
         for (size_t i = 0; i < s->strata->bursts.count; i++)
-            gaps += s->burst_steps[i] * t->bursts[i].gaps[cause];
+            gaps += s->of_burst[i].steps * t->bursts[i].gaps[cause];
         t->gaps[cause] += llround(gaps);
     }
 }
@@ -335,7 +331,7 @@ void jm__extrapolated_settle(jm__tally *t, const jm__extrapolated *s, bool from_
         uint32_t burst = s->strata->items.items[i].burst;
         double share = tracing_share(&t->bursts[burst], s->strata->bursts.items[burst].slowed_s);
         double part = result.strata_idle_s > 0 ? stratum_idle_s(t, s, i, result.share) / result.strata_idle_s
-                                               : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
+                                               : (s->time_s > 0 ? s->of_stratum[i].seconds / s->time_s : 0);
         split_idle(t, s, i, share, result.left_s * part);
     }
     for (size_t i = 0; i < s->strata->bursts.count; i++)

@@ -156,7 +156,7 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
 static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
     const jm__extrapolated *extrapolated = extrapolated_of(b);
-    if (as->step_interval == NULL || !extrapolated->lends[as->step_interval->stratum]) return true;
+    if (as->step_interval == NULL || !extrapolated->of_burst[as->step_interval->stratum].lends) return true;
     bool by_step = extrapolated->rows == JM_EXTRAPOLATED_BY_STEP;
     bool requested = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
     const jm__lent_row row = {as->step_interval->stratum, by_step ? requested : find_row(b, item)};
@@ -194,7 +194,7 @@ static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as
     const jm__intervals *counted = counted_windows(b, as, &b->work->time->windows);
     bool starts = jm__intervals_contain(counted_windows(b, as, b->pass->windows), item->start_ns);
     double represented =
-        as->step_interval == NULL ? 0 : extrapolated_of(b)->in_row[as->step_interval->stratum];
+        as->step_interval == NULL ? 0 : extrapolated_of(b)->of_burst[as->step_interval->stratum].in_row;
     as->cell = JM__NO_CELL;
     as->sum = SIZE_MAX;
     if (!starts && represented <= 0 && jm__intervals_overlap_ns(counted, item->start_ns, item->end_ns) == 0)
@@ -281,6 +281,7 @@ static jm_status take_kernel(void *walked, const jm__kernel_run *kernel, jm_erro
     if (kernel->class_id < 1 || (size_t)kernel->class_id > d->class_count) return JM_OK;
     const jm__stream *stream = &d->streams[kernel->stream_id - 1];
     if (stream->board_id < 1 || (size_t)stream->board_id > p->work->board_count) return JM_OK;
+    const jm__class *class = &p->work->classes.items[kernel->class_id - 1];
     int64_t calls = kernel->calls < 1 ? 1 : kernel->calls;
     jm__item item = {
         .start_ns = kernel->start_ns,
@@ -290,15 +291,12 @@ static jm_status take_kernel(void *walked, const jm__kernel_run *kernel, jm_erro
         .process_id = stream->process_id,
         .class_index = (uint32_t)(kernel->class_id - 1),
         .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
-        .copy = p->work->classes.items[kernel->class_id - 1].copy,
+        .copy = class->copy,
     };
     board_pass *b = &p->boards[stream->board_id - 1];
-    const jm__class *class = &p->work->classes.items[item.class_index];
-    if (b->work->requested) {
-        item.weight = jm__multiprocessors_of(class, b->multiprocessors);
-        if (class->family == JM_KERNEL_FAMILY_COLLECTIVE) JM_TRY(take_collective(b, &item, err));
-    }
     if (!b->work->requested) return JM_OK;
+    item.weight = jm__multiprocessors_of(class, b->multiprocessors);
+    if (class->family == JM_KERNEL_FAMILY_COLLECTIVE) JM_TRY(take_collective(b, &item, err));
     return take_pending(p, b, &item, kernel->launch_ns, err);
 }
 
@@ -311,8 +309,7 @@ static jm_status take_host_item(board_pass *b, jm__item item, jm_error *err)
         jm__collective_info info;
         if (!jm__collective_of(&b->pass->work->ranks.collectives, span, item.class_index, &info))
             return jm__no_memory(err, "jm__work_pass");
-        bool found = info.collective != JM__NO_COLLECTIVE;
-        if (found) item.collective = info.collective + 1;
+        if (info.collective != JM__NO_COLLECTIVE) item.collective = info.collective + 1;
         item.bytes = info.bytes;
         item.again = item.calls == 0;
     }
@@ -478,15 +475,13 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
         column_of[jm__piece_code(u)] = columns->of_use[work->use_of[u]];
     for (size_t u = 0; u < board->tally.uses.count; u++) {
         const jm__use_sum *sum = &board->tally.uses.items[u];
+        const double sums[] = {sum->inside.report_s, sum->inside.learn_s, sum->extrapolated_s};
         if (sum->ran_s < 0) continue;
         double scale = jm__use_scale(board, u);
-        uint32_t own = columns->of_use[u], gap = jm__gap_column(board);
-        board->seconds[own] += scale * sum->inside.report_s;
-        board->seconds[gap] += (1 - scale) * sum->inside.report_s;
-        board->learn_seconds[own] += scale * sum->inside.learn_s;
-        board->learn_seconds[gap] += (1 - scale) * sum->inside.learn_s;
-        board->extrapolated_seconds[own] += scale * sum->extrapolated_s;
-        board->extrapolated_seconds[gap] += (1 - scale) * sum->extrapolated_s;
+        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+            seconds[i * columns->count + columns->of_use[u]] += scale * sums[i];
+            seconds[i * columns->count + jm__gap_column(board)] += (1 - scale) * sums[i];
+        }
     }
     return JM_OK;
 }
@@ -538,12 +533,6 @@ static jm_status finish(pass *p, jm_error *err)
     return status;
 }
 
-static void drop_results(jm__board_work *board)
-{
-    jm__tally_free(&board->tally);
-    jm__pieces_free(&board->pieces);
-}
-
 static jm_status run(pass *p, jm_error *err)
 {
     JM_TRY(compare_ranks(p, err));
@@ -552,8 +541,10 @@ static jm_status run(pass *p, jm_error *err)
         end_walk(p);
         p->late = false;
         p->kernels = 0;
-        for (size_t b = 0; b < p->work->board_count; b++)
-            drop_results(&p->work->boards[b]);
+        for (size_t b = 0; b < p->work->board_count; b++) {
+            jm__tally_free(&p->work->boards[b].tally);
+            jm__pieces_free(&p->work->boards[b].pieces);
+        }
         jm__uses_free(&p->work->uses);
         status = walk(p, true, err);
     }

@@ -246,7 +246,6 @@ enum { NAMES = 3 };
 typedef struct calls_of_names {
     jm__classes classes;
     jm__collectives collectives;
-    jm__collective_calls calls;
     jm__collective_waits waits;
     jm__span_index spans;
 } calls_of_names;
@@ -265,7 +264,6 @@ static void begin_calls(calls_of_names *c)
 
 static void end_calls(calls_of_names *c)
 {
-    jm__collective_calls_free(&c->calls);
     jm__collectives_free(&c->collectives);
     jm__vec_free(&c->waits);
     jm__vec_free(&c->classes);
@@ -277,8 +275,8 @@ static void add(calls_of_names *c, uint32_t name, size_t rank, int64_t from_ns, 
         .start_ns = from_ns, .end_ns = to_ns, .process_id = 100 + (int64_t)rank, .calls = count};
     jm__collective_info found;
     assert_true(jm__collective_of(&c->collectives, JM__NO_SPAN, name, &found));
-    assert_true(jm__collective_calls_add(&c->calls, &c->collectives, found.collective,
-                                         c->classes.items[name].name, &item, rank));
+    assert_true(jm__collective_calls_add(&c->collectives, found.collective, c->classes.items[name].name,
+                                         &item, rank));
 }
 
 static size_t count_waits(calls_of_names *c)
@@ -287,7 +285,7 @@ static size_t count_waits(calls_of_names *c)
     assert_true(jm__intervals_add(&all, 0, INT64_MAX));
     const jm__intervals *const windows[] = {&all, &all, &all};
     c->waits.count = 0;
-    assert_true(jm__collective_waits_find(&c->waits, &c->calls, windows));
+    assert_true(jm__collective_waits_find(&c->waits, &c->collectives, windows));
     jm__vec_free(&all);
     return c->waits.count;
 }
@@ -355,8 +353,9 @@ static void test_nothing_is_said_of_too_many_calls(void **state)
     }
     assert_int_equal(count_waits(&c), 2);
     assert_string_equal(c.collectives.items.items[c.waits.items[0].collective].name, "other");
-    for (size_t r = 0; r < c.calls.ranks.count; r++)
-        if (c.calls.ranks.items[r].channel == 0) assert_int_equal(c.calls.ranks.items[r].calls.capacity, 0);
+    for (size_t r = 0; r < c.collectives.ranks.count; r++)
+        if (c.collectives.ranks.items[r].channel == 0)
+            assert_int_equal(c.collectives.ranks.items[r].calls.capacity, 0);
     end_calls(&c);
 }
 

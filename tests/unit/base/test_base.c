@@ -167,6 +167,29 @@ static void test_a_map_of_texts_goes_by_what_they_say(void **state)
     jm__map_free(&map);
 }
 
+static void test_a_map_numbers_the_items_of_an_array(void **state)
+{
+    (void)state;
+    typedef struct tally {
+        int64_t key, times;
+    } tally;
+    jm__map numbers = {.key_size = sizeof(int64_t)};
+    JM_VEC(tally) items = {0};
+    for (int64_t i = 0; i < 100; i++) {
+        const tally first = {.key = i % 40};
+        size_t at = jm__map_item(&numbers, &first.key, &items, &first);
+        assert_int_equal(at, i % 40);
+        items.items[at].times++;
+    }
+    assert_int_equal(items.count, 40);
+    for (int64_t i = 0; i < 40; i++) {
+        assert_int_equal(items.items[i].key, i);
+        assert_int_equal(items.items[i].times, i < 20 ? 3 : 2);
+    }
+    jm__map_free(&numbers);
+    jm__vec_free(&items);
+}
+
 static void test_a_map_takes_keys_of_several_texts(void **state)
 {
     (void)state;
@@ -332,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_a_map_holds_what_was_put_and_not_what_was_removed),
         cmocka_unit_test(test_a_map_that_is_a_set_has_each_key_once),
         cmocka_unit_test(test_a_map_of_texts_goes_by_what_they_say),
+        cmocka_unit_test(test_a_map_numbers_the_items_of_an_array),
         cmocka_unit_test(test_a_map_takes_keys_of_several_texts),
         cmocka_unit_test(test_a_search_finds_the_first_that_does_not_lie_before),
         cmocka_unit_test(test_a_cut_text_keeps_whole_characters),
