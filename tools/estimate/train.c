@@ -157,20 +157,17 @@ static jm_status train_fit(double *weights, const train_rows *rows, const bool *
     if (n < 2)
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "training needs at least two kernels, here are %zu", n);
     double *row = calloc(k, sizeof *row);
-    bool *is_free = calloc(k, sizeof *is_free);
     jm__qr qr = {0};
-    jm_status status =
-        row != NULL && is_free != NULL ? jm__qr_init(&qr, k, err) : jm__no_memory(err, "train_fit");
+    jm_status status = row != NULL ? jm__qr_init(&qr, k, err) : jm__no_memory(err, "train_fit");
     for (int round = 0; status == JM_OK && round < (settings->plain ? 1 : ROUNDS); round++) {
         jm__qr_reset(&qr);
         add_rows(&qr, row, weights, rows, use, settings, round == 0);
         add_ridge(&qr, row, rows, use, settings);
         jm__qr_finish(&qr);
-        status = jm__nnls_solve(&qr, NULL, weights, is_free, err);
+        status = jm__nnls_solve(&qr, NULL, weights, err);
     }
     jm__qr_free(&qr);
     free(row);
-    free(is_free);
     return status;
 }
 

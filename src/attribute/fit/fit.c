@@ -67,7 +67,6 @@ jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t cou
         sum.energy_j += seconds * fit->power_w[k];
         if (!fit->known) continue;
         sum.prior_j += seconds * joint_prior->power_w[k];
-        if (joint_prior->independent) sum.prior_variance += pow(seconds * joint_prior->u_w[k], 2);
     }
     sum.variance = quadratic(fit->covariance, fit->columns, cells, count, first);
     double class_variance = 0;
@@ -77,9 +76,8 @@ jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t cou
     }
     sum.variance += class_variance;
     if (!fit->known) return sum;
-    if (!joint_prior->independent)
-        sum.prior_variance = quadratic(joint_prior->covariance, fit->columns, cells, count, first);
-    sum.prior_variance += class_variance;
+    sum.prior_variance =
+        quadratic(joint_prior->covariance, fit->columns, cells, count, first) + class_variance;
     sum.assumed = decider(joint_prior, cells, count, first);
     return sum;
 }
@@ -496,8 +494,7 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     if (!fit->known) return JM_OK;
     sampler_j = fmin(sampler_j, input->total.energy_j);
     double power_w = (input->total.energy_j - sampler_j) / seconds, u_w = shared_relative_u * fabs(power_w);
-    jm__prior shared;
-    JM_TRY(jm__prior_init(&shared, JM_PROVENANCE_WEAK, input->columns, err));
+    jm__prior shared = {.provenance = JM_PROVENANCE_WEAK, .columns = input->columns};
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
         double own_w = samples ? input->sampler.rest_w : power_w,

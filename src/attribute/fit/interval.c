@@ -52,10 +52,9 @@ jm_status jm__weigh(jm__qr *equations, const jm__qr *data, const double *scores,
     if (status == JM_OK && !find_factor(errors, rows, data, scores))
         status =
             jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are not a covariance");
-    for (size_t i = 0; status == JM_OK && i < n; i++) {
-        jm__matrix_whiten(rows, n + 1, errors, i, n);
+    if (status == JM_OK) jm__matrix_whiten(rows, n + 1, errors, n);
+    for (size_t i = 0; status == JM_OK && i < n; i++)
         jm__qr_add(equations, rows + i * (n + 1), rows[i * (n + 1) + n]);
-    }
     if (status == JM_OK) jm__qr_finish(equations);
     free(errors);
     free(rows);
@@ -275,12 +274,12 @@ static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
  * not be solved for. The prior then counts for the rest. */
 static const double lent = 1e-3;
 
-static void lend(search *s, double *row)
+static void lend(search *s)
 {
     const jm__joint_prior *joint_prior = s->input->joint_prior;
     size_t square = joint_prior->columns * joint_prior->columns;
     double noise_square = pow(s->first.noise_w, 2);
-    jm__joint_prior_add(&s->data, joint_prior, sqrt(lent) * s->first.noise_w, row);
+    jm__qr_append(&s->data, &joint_prior->equations, sqrt(lent) * s->first.noise_w);
     jm__qr_finish(&s->data);
     for (size_t i = 0; i < square; i++)
         s->scores[i] += lent * noise_square * noise_square * joint_prior->information[i];
@@ -312,7 +311,7 @@ static jm_status weigh_interval(jm__qr *equations, jm__fit_interval *out, search
         JM_TRY(find_scores(s, out, err));
         out->inflation = inflation(s);
     }
-    lend(s, s->observed); /* used up: room for a row */
+    lend(s);
     return jm__weigh(equations, &s->data, s->scores, err);
 }
 
@@ -324,7 +323,7 @@ jm_status jm__fit_interval_weigh(jm__qr *equations, jm__fit_interval *out,
     search s = {.input = input, .all = jm__fit_interval_pass(input, input->readings)};
     *equations = (jm__qr){0};
     s.scores = calloc(columns * columns + 1, sizeof(double));
-    s.observed = calloc(columns * columns + columns + 1, sizeof(double));
+    s.observed = calloc(columns * columns + 1, sizeof(double));
     s.product = calloc(columns + 1, sizeof(double));
     bool fine = s.scores != NULL && s.observed != NULL && s.product != NULL;
     jm_status status =
@@ -573,8 +572,7 @@ static jm_status make_groups(uint32_t *group, double *scale, size_t *groups, con
 static jm_status group_prior(jm__joint_prior *out, const uint32_t *group, size_t groups,
                              const jm__joint_prior *joint_prior, jm_error *err)
 {
-    jm__prior prior;
-    JM_TRY(jm__prior_init(&prior, JM_PROVENANCE_WEAK, groups, err));
+    jm__prior prior = {.provenance = JM_PROVENANCE_WEAK, .columns = groups};
     jm_status status = JM_OK;
     for (size_t g = 0; status == JM_OK && g < groups; g++) {
         size_t member = 0;

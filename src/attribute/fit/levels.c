@@ -88,8 +88,7 @@ static double least_of(const jm__levels_input *input, double mean_w)
 /* The prior of the fit of two columns. */
 static jm_status start(jm__joint_prior *joint_prior, const jm_sensor *sensor, double mean_w, jm_error *err)
 {
-    jm__prior prior;
-    JM_TRY(jm__prior_init(&prior, JM_PROVENANCE_WEAK, 2, err));
+    jm__prior prior = {.provenance = JM_PROVENANCE_WEAK, .columns = 2};
     jm_status status = jm__prior_add_power(&prior, 0, mean_w, mean_w, err);
     if (status == JM_OK) status = jm__prior_add_power(&prior, 1, idle_of_mean * mean_w, mean_w, err);
     if (status == JM_OK)
@@ -321,8 +320,8 @@ jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, cons
         .error = calloc(input->columns + 1, sizeof *r.error),
     };
     bool fine = r.group != NULL && r.scale != NULL && r.error != NULL;
-    jm_status status = jm__prior_init(prior, JM_PROVENANCE_WEAK, input->columns, err);
-    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__levels_prior");
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__levels_prior");
+    *prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = input->columns};
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, LEVEL_READINGS, err);
     if (status == JM_OK) status = assume(prior, input, &sample, &r, &levels, err);
     jm__posterior_free(&levels);

@@ -70,20 +70,14 @@ static void finder_free(pair_finder *f)
 }
 
 /* What the rest teaches, with the differences that are allowed now. */
-static jm_status teach(jm__prior *prior, const pair_finder *f, jm_error *err)
-{
-    JM_TRY(jm__prior_init(prior, JM_PROVENANCE_FITTED, f->rest->columns, err));
-    jm_status status = JM_OK;
-    for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
-        status = jm__prior_add_power(prior, k, f->rest->power_w[k], sqrt(f->square[k]), err);
-    return status == JM_OK ? jm__prior_covary(prior, f->rest->covariance, err) : status;
-}
-
 static jm_status assume(jm__joint_prior *out, const pair_finder *f, jm_error *err)
 {
     const jm__noise_prior noise = {f->rest->noise_w, noise_readings};
-    jm__prior taught = {0};
-    jm_status status = teach(&taught, f, err);
+    jm__prior taught = {.provenance = JM_PROVENANCE_FITTED, .columns = f->rest->columns};
+    jm_status status = JM_OK;
+    for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
+        status = jm__prior_add_power(&taught, k, f->rest->power_w[k], sqrt(f->square[k]), err);
+    if (status == JM_OK) status = jm__prior_covary(&taught, f->rest->covariance, err);
     if (status == JM_OK)
         status = jm__joint_prior_make(out, &taught, f->input->priors, f->input->prior_count, noise, err);
     if (status == JM_OK) status = jm__joint_prior_limit(out, f->input->here->joint_prior->most_w, err);

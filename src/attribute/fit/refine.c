@@ -98,8 +98,7 @@ static void sampled_fold(jm__sampled *s)
     jm__qr_reset(&s->qr);
     for (size_t i = 0; i < s->readings.count; i++)
         jm__qr_add(&s->qr, s->rows + i * s->width, s->readings.items[i].value);
-    memset(row, 0, s->width * sizeof *row);
-    jm__joint_prior_add(&s->qr, &s->fit->joint_prior, noise_w, row);
+    jm__qr_append(&s->qr, &s->fit->joint_prior.equations, noise_w);
     memset(row, 0, s->width * sizeof *row);
     for (size_t k = s->columns; k < s->behind; k++) {
         row[k] = noise_w;

@@ -123,51 +123,19 @@ static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *datase
     return jm__pieces_check(pieces, err);
 }
 
-/* Write the normal equations L L' (`lower` is L) with a right-hand side as the triangle of a QR. */
-static void load_triangle(jm__qr *qr, const double *lower, const double *rhs)
-{
-    size_t n = qr->columns;
-    double *right = qr->triangle + n * qr->stride;
-    for (size_t k = 0; k < n; k++) {
-        for (size_t i = 0; i <= k; i++)
-            qr->triangle[k * qr->stride + i] = lower[k * n + i];
-        right[k] = (rhs[k] - jm__matrix_dot(lower + k * n, right, k)) / lower[k * n + k];
-    }
-    right[n] = 0;
-}
-
 static jm_status solve_metric(jm__class_rates *out, const sums *s, size_t metric, jm__qr *qr,
-                              const double *lower, double *buffer, bool *is_free, jm_error *err)
+                              const double *lower, double *buffer, jm_error *err)
 {
     size_t n = out->columns, m = out->metrics;
     double *rhs = buffer, *x = buffer + n;
     for (size_t k = 0; k < n; k++)
         rhs[k] = s->products[k * m + metric];
-    load_triangle(qr, lower, rhs);
-    JM_TRY(jm__nnls_solve(qr, NULL, x, is_free, err));
+    jm__matrix_forward(rhs, lower, n);
+    jm__qr_load(qr, lower, rhs);
+    JM_TRY(jm__nnls_solve(qr, NULL, x, err));
     for (size_t k = 0; k < n; k++)
         out->rate[k * m + metric] = x[k];
     return JM_OK;
-}
-
-/* (L L')^-1 */
-static void invert(double *inverse, const double *lower, size_t n)
-{
-    memset(inverse, 0, n * n * sizeof *inverse);
-    for (size_t i = 0; i < n; i++)
-        inverse[i * n + i] = 1;
-    for (size_t i = 0; i < n; i++)
-        jm__matrix_whiten(inverse, n, lower, i, n);
-    for (size_t i = n; i-- > 0;) {
-        double *row = inverse + i * n;
-        for (size_t j = i + 1; j < n; j++) {
-            double part = lower[j * n + i];
-            for (size_t k = 0; part != 0 && k < n; k++)
-                row[k] -= part * inverse[j * n + k];
-        }
-        for (size_t k = 0; k < n; k++)
-            row[k] /= lower[i * n + i];
-    }
 }
 
 /* Residual covariance: the sum over windows of (r_m - share . c_m) (r_n - share . c_n). */
@@ -197,9 +165,8 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
     size_t n = out->columns;
     jm__qr qr = {0};
     double *lower = malloc((n * n + 1) * sizeof *lower), *buffer = calloc(2 * n + 1, sizeof *buffer);
-    bool *is_free = calloc(n + 1, sizeof *is_free);
     jm_status status = jm__qr_init(&qr, n, err);
-    if (status == JM_OK && (lower == NULL || buffer == NULL || is_free == NULL))
+    if (status == JM_OK && (lower == NULL || buffer == NULL))
         status = jm__no_memory(err, "jm__class_rates_find");
     if (status == JM_OK) {
         memcpy(lower, s->gram, n * n * sizeof *lower);
@@ -209,9 +176,10 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
             status = jm__fail(err, JM_INTERNAL, 0, "jm__class_rates_find", "windows do not add up");
     }
     for (size_t m = 0; status == JM_OK && m < out->metrics; m++)
-        status = solve_metric(out, s, m, &qr, lower, buffer, is_free, err);
+        status = solve_metric(out, s, m, &qr, lower, buffer, err);
     if (status == JM_OK) {
-        invert(out->inverse, lower, n);
+        jm__qr_load(&qr, lower, buffer);
+        jm__qr_covariance_take(&qr, out->inverse);
         for (size_t k = 0; k < n; k++)
             out->ridge_share[k] = ridge * out->inverse[k * n + k];
         find_covariance(out, s, buffer);
@@ -219,7 +187,6 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
     jm__qr_free(&qr);
     free(lower);
     free(buffer);
-    free(is_free);
     return status;
 }
 
@@ -385,8 +352,8 @@ jm_status jm__prior_from_counters(jm__prior *prior, const jm__board_model *model
         .columns = calloc(class_columns + 1, sizeof *r.columns),
     };
     bool fine = r.features != NULL && r.error != NULL && r.covariance != NULL && r.columns != NULL;
-    jm_status status = jm__prior_init(prior, JM_PROVENANCE_COUNTERS, rates->columns, err);
-    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__prior_from_counters");
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__prior_from_counters");
+    *prior = (jm__prior){.provenance = JM_PROVENANCE_COUNTERS, .columns = rates->columns};
     if (status == JM_OK) status = add_equations(prior, &r, model, rates, expected, class_columns, err);
     if (status == JM_OK && prior->rows > 0) status = add_shared(prior, &r, model, rates, expected, err);
     if (status != JM_OK || prior->rows == 0) jm__prior_free(prior);

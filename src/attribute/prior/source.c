@@ -516,11 +516,9 @@ jm_status jm__prior_from_file(jm__prior *prior, jm__prior_lines *lines, const ch
     while (s->add != NULL && !match_header(&r, s->columns, err))
         s++;
     jm_status status = s->add == NULL ? unknown_header(path, err) : JM_OK;
-    if (status == JM_OK) status = jm__prior_init(prior, s->provenance, scene->columns->count, err);
-    if (status == JM_OK) {
-        status = read_lines(&r, s, err);
-        if (status != JM_OK) jm__prior_free(prior);
-    }
+    *prior = (jm__prior){.provenance = s->provenance, .columns = scene->columns->count};
+    if (status == JM_OK) status = read_lines(&r, s, err);
+    if (status != JM_OK) jm__prior_free(prior);
     jm__map_free(&r.first);
     free(r.next);
     free(r.row);

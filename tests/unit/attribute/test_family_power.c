@@ -311,7 +311,6 @@ static void test_a_priors_covariance_is_that_of_its_families(void **state)
     static const double family_u[] = {0.1, 0.2}, weight[] = {0.8, 0.2};
     static const int family[] = {0, 0, 1};
     jm__joint_prior joint_prior = prior_of(expected);
-    assert_false(joint_prior.independent);
     for (size_t j = 0; j < IDLE; j++) {
         double p_j = 300 * expected[j].share;
         assert_near(joint_prior.power_w[j], p_j, 1e-6);

@@ -66,7 +66,7 @@ static program *make(size_t count, uint32_t kinds, double slow_w)
         for (size_t k = 0; k < COLUMNS; k++)
             p->readings.items[i].value += p->rows[i * COLUMNS + k] * truth_w[k];
     }
-    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = COLUMNS};
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__prior_add_power(&prior, k, expected_w[k], u_w[k], NULL), JM_OK);
     assert_int_equal(jm__prior_share(&prior, (const double[]){30, 20, 10, 0}, NULL), JM_OK);

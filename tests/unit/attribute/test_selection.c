@@ -236,7 +236,7 @@ static void test_parts_of_a_class_share_what_is_not_known_of_it(void **state)
     jm__prior prior;
     jm__joint_prior joint_prior;
     const jm__prior *all = &prior;
-    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = COLUMNS};
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__prior_add_power(&prior, k, power_w[k], u_w[k], NULL), JM_OK);
     assert_int_equal(jm__hierarchical_prior(&prior, &columns, NULL), JM_OK);
