@@ -210,58 +210,43 @@ static size_t block_length(const jm__pass *pass)
     return length > 0 ? length : 1;
 }
 
+/* scores += block block', and the next block begins; NULL: nobody wants them. */
 static void add_score(double *scores, double *block, size_t columns)
 {
-    jm__matrix_add_outer(scores, 1, block, columns);
+    if (scores != NULL) jm__matrix_add_outer(scores, 1, block, columns);
     memset(block, 0, columns * sizeof *block);
 }
 
-jm_status jm__pass_residual_each(const jm__pass *pass, jm__response response, const double *x,
-                                 double *residual, jm_error *err)
+jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, double *residual,
+                             double *scores, jm_error *err)
 {
-    double *row = calloc(pass->columns + 1, sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__pass_residual_each");
+    size_t columns = pass->columns, length = block_length(pass);
+    double *row = calloc(2 * columns + 1, sizeof *row);
+    if (row == NULL) return jm__no_memory(err, "jm__pass_residuals");
+    double *block = row + columns;
+    if (scores != NULL) memset(scores, 0, columns * columns * sizeof *scores);
     jm__design_start(pass->design, response);
     for (size_t i = 0; i < pass->count; i++) {
         jm__pass_row(pass, i, row);
-        residual[i] = pass->readings[i].value;
-        for (size_t k = 0; k < pass->columns; k++)
-            residual[i] -= row[k] * x[k];
+        residual[i] = pass->readings[i].value - jm__matrix_dot(row, x, columns);
+        for (size_t k = 0; k < columns; k++)
+            block[k] += row[k] * residual[i];
+        if ((i + 1) % length == 0) add_score(scores, block, columns);
     }
+    add_score(scores, block, columns);
     free(row);
     return JM_OK;
 }
 
-jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
-                             double *scores, jm_error *err)
+double jm__pass_correlation(const jm__pass *pass, const double *residual)
 {
-    size_t columns = pass->columns, length = block_length(pass);
-    double *row = calloc(2 * columns + 2, sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__pass_residuals");
-    double *block = row + columns + 1;
-    double square = 0, product = 0, pair_square = 0, previous = 0;
-    memset(scores, 0, columns * columns * sizeof *scores);
-    jm__design_start(pass->design, response);
-    for (size_t i = 0; i < pass->count; i++) {
-        jm__pass_row(pass, i, row);
-        double residual = pass->readings[i].value;
-        for (size_t k = 0; k < columns; k++)
-            residual -= row[k] * x[k];
-        square += residual * residual;
-        if (jm__pass_are_neighbours(pass, i)) {
-            product += residual * previous;
-            pair_square += (residual * residual + previous * previous) / 2;
-        }
-        previous = residual;
-        for (size_t k = 0; k < columns; k++)
-            block[k] += row[k] * residual;
-        if ((i + 1) % length == 0) add_score(scores, block, columns);
+    double product = 0, square = 0;
+    for (size_t i = 1; i < pass->count; i++) {
+        if (!jm__pass_are_neighbours(pass, i)) continue;
+        product += residual[i] * residual[i - 1];
+        square += (residual[i] * residual[i] + residual[i - 1] * residual[i - 1]) / 2;
     }
-    add_score(scores, block, columns);
-    out->rms = pass->count > 0 ? sqrt(square / (double)pass->count) : 0;
-    out->correlation = pair_square > 0 ? product / pair_square : 0;
-    free(row);
-    return JM_OK;
+    return square > 0 ? product / square : 0;
 }
 
 /* The posterior of lag and width, on a lattice that is refined where it has weight.
@@ -303,7 +288,7 @@ typedef struct search {
     jm__response profile;
     double lag_u, width_u;       /* ns; 0: it is known */
     double lag_step, width_step; /* ns, the finest */
-    double *row, *factor, *powers;
+    double *row, *factor, *powers, *residual;
     jm__moments *moments; /* [room]: of the cells that are being looked at */
     size_t room;
     double noise;             /* v, of the cell that was looked at last */
@@ -489,21 +474,16 @@ static jm_status find_correlation(search *s, jm_error *err)
 {
     size_t n = s->pass.columns, best = 0;
     double square;
-    jm__residuals residuals;
     for (size_t i = 0; i < s->count; i++)
         if (s->cells[i].evidence > s->cells[best].evidence) best = i;
     jm__response response = response_of(s, &s->cells[best]);
     (void)evidence_of(s, response);
     (void)evidence_at(s, s->moments, s->noise, &square);
-    for (size_t i = n; i-- > 0;) { /* M^-1 A'y, of the factor and what it has whitened */
-        for (size_t k = i + 1; k < n; k++)
-            s->powers[i] -= s->factor[k * n + i] * s->powers[k];
-        s->powers[i] /= s->factor[i * n + i];
-    }
+    jm__matrix_back(s->powers, s->factor, n); /* M^-1 A'y, of the factor and what it has whitened */
     for (size_t k = 0; k < n; k++)
         s->powers[k] += s->joint_prior->power_w[k];
-    JM_TRY(jm__pass_residuals(&s->pass, response, s->powers, &residuals, s->moments->information, err));
-    double correlation = fmin(correlation_most, fmax(0, residuals.correlation));
+    JM_TRY(jm__pass_residuals(&s->pass, response, s->powers, s->residual, NULL, err));
+    double correlation = fmin(correlation_most, fmax(0, jm__pass_correlation(&s->pass, s->residual)));
     s->kept = (1 - correlation) / (1 + correlation);
     return JM_OK;
 }
@@ -725,7 +705,7 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
     s->room = 1 + MOMENTS_MEMORY / (each * sizeof *s->row);
     if (s->room > JM_MOMENTS_MOST) s->room = JM_MOMENTS_MOST;
     s->moments = calloc(s->room, sizeof *s->moments);
-    s->row = calloc(2 * n + n * n + s->room * each, sizeof *s->row);
+    s->row = calloc(2 * n + n * n + s->room * each + pass->count, sizeof *s->row);
     if (s->row == NULL || s->moments == NULL) return jm__no_memory(err, "jm__calibrate");
     s->powers = s->row + n;
     s->factor = s->powers + n;
@@ -733,6 +713,7 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
         s->moments[m].information = s->factor + n * n + m * each;
         s->moments[m].moment = s->moments[m].information + n * n;
     }
+    s->residual = s->factor + n * n + s->room * each;
     return JM_OK;
 }
 

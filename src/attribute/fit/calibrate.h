@@ -76,20 +76,14 @@ void jm__pass_row(const jm__pass *pass, size_t i, double *row);
 /* Reading i comes right after the one before it. */
 bool jm__pass_are_neighbours(const jm__pass *pass, size_t i);
 
-/* residual[count] of a solution. */
-jm_status jm__pass_residual_each(const jm__pass *pass, jm__response response, const double *x,
-                                 double *residual, jm_error *err);
-
-typedef struct jm__residuals {
-    double rms;
-    double correlation; /* of neighbours */
-} jm__residuals;
-
-/* The size of the residuals, and `scores` (columns * columns): the sum over blocks of about a second of
- * g g', where g is the block's sum of row times residual. With white noise it is the noise's variance
- * times A'A; with drift, or with powers that are not constant, it is what they make of it. */
-jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
+/* residual[count] of a solution, and `scores` (columns * columns, or NULL): the sum over blocks of about a
+ * second of g g', where g is the block's sum of row times residual. With white noise it is the noise's
+ * variance times A'A; with drift, or with powers that are not constant, it is what they make of it. */
+jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, double *residual,
                              double *scores, jm_error *err);
+
+/* How residuals correlate with those of the reading before. */
+double jm__pass_correlation(const jm__pass *pass, const double *residual);
 
 /* The response of this very recording: the posterior of lag and width within the limits of the profile. */
 

@@ -15,11 +15,8 @@ typedef struct jm__noise {
     double keep;  /* what of the drift is left one reading later */
 } jm__noise;
 
-/* `freedom`: degrees of freedom of the residuals, for what the fit took of them. */
-jm_status jm__noise_fit(jm__noise *noise, const jm__pass *pass, jm__response response, const double *x,
-                        double freedom, jm_error *err);
-
-/* The same of residuals that are there already, [pass->count]; all 0 if they are too few. */
+/* Of residuals [pass->count] and their degrees of freedom, for what the fit took of them; all 0 if they are
+ * too few. */
 void jm__noise_of_residuals(jm__noise *noise, const jm__pass *pass, const double *residual, double freedom);
 
 /* A' S A of the pass's readings, S being the noise's covariance: columns * columns. */

@@ -105,9 +105,10 @@ typedef struct search {
     jm__pass all, part; /* all readings, and a sample of them for what costs columns^2 a reading */
     jm__qr data;
     jm__posterior first; /* as if the noise were white */
-    double *scores;
-    double *observed; /* the scores' covariance from blocks of residuals */
-    double *product;  /* [columns] */
+    double *residual;    /* [all.count] */
+    double *scores;      /* [columns * columns], like the next one */
+    double *observed;    /* the scores' covariance from blocks of residuals */
+    double *product;     /* [columns] */
 } search;
 
 /* How much larger the scores of the residuals are than the noise explains: the mean over powers of both
@@ -245,11 +246,10 @@ static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
 {
     const jm__fit_interval_input *input = s->input;
     const jm__response response = input->calibration->response;
-    jm__residuals residuals;
-    JM_TRY(jm__pass_residuals(&s->all, response, s->first.power_w, &residuals, s->observed, err));
-    out->residual_w = residuals.rms;
-    out->correlation = residuals.correlation;
-    JM_TRY(jm__noise_fit(&out->noise, &s->all, response, s->first.power_w, s->first.freedom, err));
+    JM_TRY(jm__pass_residuals(&s->all, response, s->first.power_w, s->residual, s->observed, err));
+    out->residual_w = sqrt(jm__matrix_dot(s->residual, s->residual, s->all.count) / (double)s->all.count);
+    out->correlation = jm__pass_correlation(&s->all, s->residual);
+    jm__noise_of_residuals(&out->noise, &s->all, s->residual, s->first.freedom);
     jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
     if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = pow(s->first.noise_w, 2)};
     JM_TRY(find_noise_scores(s, out, &noise, err));
@@ -322,12 +322,12 @@ jm_status jm__fit_interval_weigh(jm__qr *equations, jm__fit_interval *out,
     jm__reading_list sample = {0};
     search s = {.input = input, .all = jm__fit_interval_pass(input, input->readings)};
     *equations = (jm__qr){0};
-    s.scores = calloc(columns * columns + 1, sizeof(double));
-    s.observed = calloc(columns * columns + 1, sizeof(double));
-    s.product = calloc(columns + 1, sizeof(double));
-    bool fine = s.scores != NULL && s.observed != NULL && s.product != NULL;
-    jm_status status =
-        fine ? jm__posterior_init(&s.first, columns, err) : jm__no_memory(err, "jm__fit_interval_weigh");
+    s.scores = calloc(2 * columns * columns + columns + s.all.count + 1, sizeof(double));
+    if (s.scores == NULL) return jm__no_memory(err, "jm__fit_interval_weigh");
+    s.observed = s.scores + columns * columns;
+    s.product = s.observed + columns * columns;
+    s.residual = s.product + columns;
+    jm_status status = jm__posterior_init(&s.first, columns, err);
     if (status == JM_OK) status = jm__qr_init(&s.data, columns, err);
     if (status == JM_OK)
         status = jm__readings_sample(&sample, input->readings, jm__fit_interval_sample_size(columns), err);
@@ -337,8 +337,6 @@ jm_status jm__fit_interval_weigh(jm__qr *equations, jm__fit_interval *out,
     jm__posterior_free(&s.first);
     jm__qr_free(&s.data);
     free(s.scores);
-    free(s.observed);
-    free(s.product);
     return status;
 }
 

@@ -83,6 +83,15 @@ void jm__matrix_forward(double *vector, const double *lower, size_t n)
         vector[i] = (vector[i] - jm__matrix_dot(lower + i * n, vector, i)) / lower[i * n + i];
 }
 
+void jm__matrix_back(double *vector, const double *lower, size_t n)
+{
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++)
+            vector[i] -= lower[k * n + i] * vector[k];
+        vector[i] /= lower[i * n + i];
+    }
+}
+
 void jm__matrix_whiten(double *rows, size_t width, const double *lower, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -30,6 +30,9 @@ bool jm__matrix_factor(double *matrix, size_t n);
 /* vector = L^-1 vector, of the lower half of `lower`. */
 void jm__matrix_forward(double *vector, const double *lower, size_t n);
 
+/* vector = L'^-1 vector */
+void jm__matrix_back(double *vector, const double *lower, size_t n);
+
 /* rows = L^-1 rows: n of `width` numbers each. */
 void jm__matrix_whiten(double *rows, size_t width, const double *lower, size_t n);
 

@@ -165,7 +165,10 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
                            .count = count,
                            .period_ns = ring.period_ns,
                            .columns = COLUMNS};
-    assert_int_equal(jm__noise_fit(&noise, &pass, c->response, first->power_w, first->freedom, NULL), JM_OK);
+    double *residual = calloc(count + 1, sizeof *residual);
+    assert_int_equal(jm__pass_residuals(&pass, c->response, first->power_w, residual, NULL, NULL), JM_OK);
+    jm__noise_of_residuals(&noise, &pass, residual, first->freedom);
+    free(residual);
     if (given != NULL) noise = *given;
     assert_int_equal(jm__noise_scores(&noise, &pass, c->response, e.scores, NULL), JM_OK);
     e.larger = count < JM_NOISE_READINGS ? 1 : larger_than_noise(p, first, e.scores);
