@@ -29,6 +29,15 @@ jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__res
  * (docs/accuracy.md): their geometric mean. */
 #define JM_DISCREPANCY_USUAL_U 0.05
 
+/* What a kind draws otherwise in one interval or place than in another has Student's t distribution around
+ * that. Degrees of freedom, a choice: the smallest whole number whose variance and its error are finite would
+ * be 5; fewer make it easier to give up one kind (a matrix product throttled there and not here: -26 %), and
+ * 3 is the fewest with a finite variance. */
+#define JM_DIFFERENCE_FREEDOM 3.0
+
+/* A choice: a column that was at zero elsewhere may draw something here. */
+#define JM_DIFFERENCE_LEAST_W 1.0
+
 /* Of the variance of a reading's residual, W^2, what may be model discrepancy, and its standard uncertainty.
  */
 typedef struct jm__discrepancy_seen {

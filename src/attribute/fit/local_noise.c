@@ -21,14 +21,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A choice: a column that was at zero there may draw something here. */
-static const double least_u_w = 1;
-
-/* Degrees of freedom of the differences, a choice: the smallest whole number whose variance and its error are
- * finite would be 5; fewer make it easier to give up one kind (a matrix product throttled there and not here:
- * -26 %), and 3 is the fewest with a finite variance. */
-static const double difference_freedom = 3;
-
 /* q then moves by less than a tenth of itself where C is below q / 2, and by less than a seventh elsewhere,
  * for differences of up to 8 m x (the equation above for one column, on a grid of C, V1 and D). */
 enum { ROUNDS = 6 };
@@ -56,7 +48,8 @@ static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm
     f->square = calloc(columns + 1, sizeof(double));
     if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__transfer_prior");
     for (size_t k = 0; k < columns; k++) {
-        f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, input->relative_u[k] * rest->power_w[k]), 2);
+        f->square[k] = f->usual_square[k] =
+            pow(fmax(JM_DIFFERENCE_LEAST_W, input->relative_u[k] * rest->power_w[k]), 2);
     }
     return jm__posterior_init(&f->here, columns, err);
 }
@@ -97,7 +90,7 @@ static jm_status improve(pair_finder *f, jm_error *err)
         double after = fmin(before, f->here.covariance[k * columns + k]);
         double moved = q / before * (f->here.power_w[k] - f->rest->power_w[k]);
         double seen = moved * moved + q - pow(q / before, 2) * (before - after);
-        f->square[k] = (difference_freedom * f->usual_square[k] + seen) / (difference_freedom + 1);
+        f->square[k] = (JM_DIFFERENCE_FREEDOM * f->usual_square[k] + seen) / (JM_DIFFERENCE_FREEDOM + 1);
     }
     jm__joint_prior_free(&joint_prior);
     return status;
