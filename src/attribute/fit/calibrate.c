@@ -163,6 +163,18 @@ jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr,
     return JM_OK;
 }
 
+jm_status jm__pass_solve(jm__posterior *powers, const jm__pass *pass, jm__response response,
+                         const jm__joint_prior *joint_prior, jm_error *err)
+{
+    jm__qr qr = {0};
+    jm_status status = jm__posterior_init(powers, pass->columns, err);
+    if (status == JM_OK) status = jm__qr_init(&qr, pass->columns, err);
+    if (status == JM_OK) status = jm__pass_fold(pass, response, &qr, err);
+    if (status == JM_OK) status = jm__posterior_solve(powers, &qr, joint_prior, err);
+    jm__qr_free(&qr);
+    return status;
+}
+
 double jm__moments_add(jm__moments *m, const double *row, double value, const double *centre, size_t n)
 {
     if (centre != NULL) value -= jm__matrix_dot(row, centre, n);

@@ -51,6 +51,10 @@ typedef struct jm__pass {
 /* Reset `qr` (of pass->columns columns) and fold all readings in, unit weight. */
 jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr, jm_error *err);
 
+/* The powers after these readings, with white noise. The caller frees `powers` in any case. */
+jm_status jm__pass_solve(jm__posterior *powers, const jm__pass *pass, jm__response response,
+                         const jm__joint_prior *joint_prior, jm_error *err);
+
 /* What the readings say of the powers at a response. */
 typedef struct jm__moments {
     jm__response response;

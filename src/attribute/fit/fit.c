@@ -310,7 +310,7 @@ static jm_status put_on_grid(chosen *readings, const jm_sensor *sensor, jm_error
     return on_grid(&readings->rest, sensor, err);
 }
 
-/* The time reported, after what the rest has taught. */
+/* The time reported, after what the rest has taught, at each likely response. */
 static jm_status solve_after(jm__fit_interval *out, const jm__fit_interval *learnt,
                              const jm__joint_prior *joint_prior, jm__fit_interval_input report, jm_error *err)
 {
@@ -367,35 +367,25 @@ static jm_status solve_both(jm__fit_interval *out, const jm__fit_input *input,
 }
 
 /* The interval's powers are now the fit's. */
-static void take_powers(jm__fit *fit, jm__fit_interval *from)
-{
-    fit->power_w = from->power_w;
-    fit->covariance = from->covariance;
-    from->power_w = from->covariance = NULL;
-}
-
 static void take(jm__fit *fit, jm__fit_interval *from, const jm_sensor *sensor)
 {
     fit->readings = from->readings;
     fit->residual_w = from->readings > 0 ? from->residual_w : NAN;
-    fit->noise_w = from->noise_w;
-    fit->correlation = from->correlation;
     fit->discrepancy = from->discrepancy;
     fit->missed_w = from->missed_w;
     if (sensor->noise > 0 && from->readings > 0) fit->chi2_n = pow(from->noise_w / sensor->noise, 2);
     fit->quantile = jm__student_quantile(0.95, from->freedom);
     fit->fitted = true;
-    take_powers(fit, from);
+    fit->power_w = from->power_w;
+    fit->covariance = from->covariance;
+    from->power_w = from->covariance = NULL;
 }
 
 static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit_input *input,
                             jm__design *design, const jm__joint_prior *rest_prior, chosen *readings,
                             jm_error *err)
 {
-    if (input->calibration != NULL)
-        fit->calibration = *input->calibration;
-    else
-        JM_TRY(find_response(&fit->calibration, input, design, &fit->joint_prior, readings, err));
+    fit->calibration = *input->calibration;
     if (fit->calibration.moved) JM_TRY(put_on_grid(readings, input->sensor, err));
     const jm__fit_interval_input report = {
         .sensor = input->sensor,
@@ -479,11 +469,9 @@ out:
 /* Without readings the total is shared by time, busy and idle alike: a model, and said to be one. */
 static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
-    jm__fit_interval none;
-    jm_status status = jm__fit_interval_init(&none, input->columns, 0, err);
-    take_powers(fit, &none);
-    jm__fit_interval_free(&none);
-    if (status != JM_OK) return status;
+    fit->power_w = calloc(input->columns + 1, sizeof(double));
+    fit->covariance = calloc(input->columns * input->columns + 1, sizeof(double));
+    if (fit->power_w == NULL || fit->covariance == NULL) return jm__no_memory(err, "jm__fit_run");
     double seconds = 0, sampler_j = 0;
     for (size_t k = 0; k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
@@ -495,6 +483,7 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     sampler_j = fmin(sampler_j, input->total.energy_j);
     double power_w = (input->total.energy_j - sampler_j) / seconds, u_w = shared_relative_u * fabs(power_w);
     jm__prior shared = {.provenance = JM_PROVENANCE_WEAK, .columns = input->columns};
+    jm_status status = JM_OK;
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
         double own_w = samples ? input->sampler.rest_w : power_w,
@@ -523,7 +512,7 @@ static jm__total own_total(const jm__fit *fit, const jm__fit_input *input)
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
     *fit = (jm__fit){.columns = input->columns, .known = true};
-    fit->residual_w = fit->chi2_n = fit->closure_z = fit->noise_w = fit->missed_w = NAN;
+    fit->residual_w = fit->chi2_n = fit->closure_z = fit->missed_w = NAN;
     chosen readings = {0};
     jm_status status = input->sensor != NULL ? choose(&readings, input, err) : JM_OK;
     if (status == JM_OK)

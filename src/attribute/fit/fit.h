@@ -41,8 +41,7 @@ typedef struct jm__fit_input {
     const jm__intervals
         *sampled;         /* while counters were sampled: the last columns are of that; NULL: none are */
     const double *most_w; /* [columns]: what the board can draw; NULL: not known */
-    const jm__calibration *calibration; /* of the response, as a fit of these readings found it; NULL: to be
-                                           found */
+    const jm__calibration *calibration; /* as jm__fit_respond found it; NULL: not yet */
     const jm__power_law *law;           /* NULL: none */
     const jm__prior *const *priors;     /* beside the weakest, which the readings give */
     size_t prior_count;
@@ -67,8 +66,6 @@ typedef struct jm__fit {
     size_t learnt;               /* readings of the rest of the run that powers were learnt from */
     double residual_w;           /* NAN without a fit */
     double chi2_n;               /* against the sensor's own noise; NAN if unknown */
-    double noise_w;
-    double correlation; /* of neighbouring residuals */
     double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
     double missed_w;    /* see jm__fit_interval */
     jm__total total;    /* as measured, or the fit's own: see jm__fit_run */
@@ -86,8 +83,8 @@ typedef struct jm__fit {
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 void jm__fit_free(jm__fit *fit);
 
-/* The response of the sensor and the law of powers, for input->calibration; as the profile has them where
- * there is no reading. */
+/* First of all: the response of the sensor and the law of powers, for input->calibration; as the profile has
+ * them where there is no reading. */
 jm_status jm__fit_respond(jm__calibration *calibration, const jm__fit_input *input, jm_error *err);
 
 /* Takes the total as one more, very sure equation, if it agrees with the readings within 3 standard

@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* values = T'^-1 values: from a score to the orthogonal basis. */
-static void to_basis(double *values, const jm__qr *data)
-{
-    for (size_t i = 0; i < data->columns; i++) {
-        const double *column = data->triangle + i * data->stride;
-        values[i] = (values[i] - jm__matrix_dot(column, values, i)) / column[i];
-    }
-}
-
 /* The lower half of the transpose in place of a matrix's own: nothing reads the upper half. */
 static void transpose(double *matrix, size_t n)
 {
@@ -25,18 +16,21 @@ static void transpose(double *matrix, size_t n)
             matrix[i * n + j] = matrix[j * n + i];
 }
 
-/* L, and T and Q'y in `rows`, columns * (columns + 1). */
-static bool find_factor(double *errors, double *rows, const jm__qr *data, const double *scores)
+/* L, from S in `errors`; T' in `lower`, and T and Q'y in `rows`, columns * (columns + 1). */
+static bool find_factor(double *errors, double *rows, double *lower, const jm__qr *data)
 {
     size_t n = data->columns;
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = i; k <= n; k++)
-            rows[i * (n + 1) + k] = data->triangle[k * data->stride + i];
-        to_basis(memcpy(errors + i * n, scores + i * n, n * sizeof(double)), data);
+    for (size_t k = 0; k <= n; k++) {
+        const double *column = data->triangle + k * data->stride;
+        for (size_t i = 0; i < n && i <= k; i++)
+            rows[i * (n + 1) + k] = column[i];
+        if (k < n) memcpy(lower + k * n, column, (k + 1) * sizeof *lower);
     }
+    for (size_t i = 0; i < n; i++)
+        jm__matrix_forward(errors + i * n, lower, n);
     transpose(errors, n);
     for (size_t i = 0; i < n; i++)
-        to_basis(errors + i * n, data);
+        jm__matrix_forward(errors + i * n, lower, n);
     for (size_t i = 0; i < n; i++) /* rounding must not cost the factor */
         errors[i * n + i] *= 1 + 1e-9;
     return jm__matrix_factor(errors, n);
@@ -45,18 +39,21 @@ static bool find_factor(double *errors, double *rows, const jm__qr *data, const 
 jm_status jm__weigh(jm__qr *equations, const jm__qr *data, const double *scores, jm_error *err)
 {
     size_t n = data->columns;
-    double *errors = malloc((n * n + 1) * sizeof *errors), *rows = calloc(n * (n + 1) + 1, sizeof *rows);
+    double *rows = calloc(n * (3 * n + 1) + 1, sizeof *rows);
     *equations = (jm__qr){0};
-    jm_status status =
-        errors == NULL || rows == NULL ? jm__no_memory(err, "jm__weigh") : jm__qr_init(equations, n, err);
-    if (status == JM_OK && !find_factor(errors, rows, data, scores))
+    if (rows == NULL) return jm__no_memory(err, "jm__weigh");
+    double *errors = rows + n * (n + 1);
+    memcpy(errors, scores, n * n * sizeof *errors);
+    jm_status status = jm__qr_init(equations, n, err);
+    if (status == JM_OK && !find_factor(errors, rows, errors + n * n, data))
         status =
             jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are not a covariance");
-    if (status == JM_OK) jm__matrix_whiten(rows, n + 1, errors, n);
-    for (size_t i = 0; status == JM_OK && i < n; i++)
-        jm__qr_add(equations, rows + i * (n + 1), rows[i * (n + 1) + n]);
-    if (status == JM_OK) jm__qr_finish(equations);
-    free(errors);
+    if (status == JM_OK) {
+        jm__matrix_whiten(rows, n + 1, errors, n);
+        for (size_t i = 0; i < n; i++)
+            jm__qr_add(equations, rows + i * (n + 1), rows[i * (n + 1) + n]);
+        jm__qr_finish(equations);
+    }
     free(rows);
     return status;
 }
@@ -87,14 +84,6 @@ jm__pass jm__fit_interval_pass(const jm__fit_interval_input *input, const jm__re
         .columns = input->joint_prior->columns,
     };
     return pass;
-}
-
-static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__fit_interval_input *input,
-                       jm_error *err)
-{
-    jm__pass all = jm__fit_interval_pass(input, input->readings);
-    JM_TRY(jm__pass_fold(&all, input->calibration->response, qr, err));
-    return jm__posterior_solve(posterior, qr, input->joint_prior, err);
 }
 
 /* ---- what may be wrong with the readings, as covariance of their scores */
@@ -248,7 +237,6 @@ static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
     const jm__response response = input->calibration->response;
     JM_TRY(jm__pass_residuals(&s->all, response, s->first.power_w, s->residual, s->observed, err));
     out->residual_w = sqrt(jm__matrix_dot(s->residual, s->residual, s->all.count) / (double)s->all.count);
-    out->correlation = jm__pass_correlation(&s->all, s->residual);
     jm__noise_of_residuals(&out->noise, &s->all, s->residual, s->first.freedom);
     jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
     if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = pow(s->first.noise_w, 2)};
@@ -301,7 +289,8 @@ static double inflation(const search *s)
 static jm_status weigh_interval(jm__qr *equations, jm__fit_interval *out, search *s, jm_error *err)
 {
     const jm__fit_interval_input *input = s->input;
-    JM_TRY(solve(&s->first, &s->data, input, err));
+    JM_TRY(jm__pass_fold(&s->all, input->calibration->response, &s->data, err));
+    JM_TRY(jm__posterior_solve(&s->first, &s->data, input->joint_prior, err));
     out->readings = s->all.count;
     out->noise_w = s->first.noise_w;
     out->freedom = s->first.freedom;
@@ -526,14 +515,12 @@ static jm_status first_fit(jm__posterior *powers, const jm__respond_input *input
                            const jm__reading_list *learn, jm_error *err)
 {
     jm__reading_list sample = {0};
-    jm__qr qr = {0};
-    size_t columns = input->joint_prior->columns;
-    jm_status status = jm__readings_sample(&sample, learn, jm__fit_interval_sample_size(columns), err);
-    jm__pass pass = pass_of(input, &sample);
-    if (status == JM_OK) status = jm__qr_init(&qr, columns, err);
-    if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);
-    if (status == JM_OK) status = jm__posterior_solve(powers, &qr, input->joint_prior, err);
-    jm__qr_free(&qr);
+    size_t most = jm__fit_interval_sample_size(input->joint_prior->columns);
+    jm_status status = jm__readings_sample(&sample, learn, most, err);
+    const jm__pass pass = pass_of(input, &sample);
+    if (status == JM_OK)
+        status = jm__pass_solve(powers, &pass, jm__calibration_of(input->sensor).response, input->joint_prior,
+                                err);
     jm__vec_free(&sample);
     return status;
 }
@@ -545,16 +532,15 @@ static jm_status make_groups(uint32_t *group, double *scale, size_t *groups, con
 {
     size_t columns = input->joint_prior->columns;
     *groups = input->class_columns;
-    for (size_t k = 0; k < columns; k++)
+    for (size_t k = 0; k < columns; k++) {
         group[k] = (uint32_t)k;
-    for (size_t k = 0; k < columns; k++)
         scale[k] = 1;
+    }
     if (input->class_columns > GROUPS) {
         jm__posterior powers = {0};
         power_rank *ranks = calloc(input->class_columns, sizeof *ranks);
-        jm_status status = jm__posterior_init(&powers, columns, err);
-        if (status == JM_OK && ranks == NULL) status = jm__no_memory(err, "jm__respond");
-        if (status == JM_OK) status = first_fit(&powers, input, learn, err);
+        jm_status status =
+            ranks == NULL ? jm__no_memory(err, "jm__respond") : first_fit(&powers, input, learn, err);
         if (status == JM_OK) group_by_power(group, scale, input, powers.power_w, ranks);
         free(ranks);
         jm__posterior_free(&powers);

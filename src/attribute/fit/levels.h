@@ -22,7 +22,7 @@ typedef struct jm__expectation {
 /* What columns of one class have in common. */
 
 /* They are assumed to draw about the same: what they differ by, each on its own, and what is not known of
- * the class, together. `weakest` has a row for each column. */
+ * the class, together. Row k of `weakest` is about column k. */
 jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns, jm_error *err);
 
 /* The weakest prior: work draws what its kind does around the mean busy power of the recording, idle states
@@ -62,7 +62,7 @@ typedef struct jm__levels_input {
     jm__sampler_known sampler;       /* of columns behind those of idle states */
 } jm__levels_input;
 
-/* `learn`: the readings that powers are learnt from. One equation a column. */
+/* `learn`: the readings that powers are learnt from. One equation a column, in their order. */
 jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *learn,
                            jm_error *err);
 

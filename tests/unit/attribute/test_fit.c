@@ -413,7 +413,7 @@ typedef struct seen {
     jm__fit_interval_input input;
 } seen;
 
-static void seen_make(seen *s, double d, int run_length)
+static void seen_make(seen *s, double d)
 {
     static const uint32_t column_of[] = {0};
     enum { READINGS = 100 };
@@ -425,9 +425,8 @@ static void seen_make(seen *s, double d, int run_length)
     s->board.pieces.column_of = column_of;
     assert_int_equal(jm__design_init(&s->board.design, &s->board.pieces, 1, NULL), JM_OK);
     for (int r = 0; r < READINGS; r++)
-        assert_true(jm__vec_push(&s->readings,
-                                 ((jm_reading){.t_ns = 1000000 + r * 1000000,
-                                               .value = 500 + d + (r / run_length % 2 == 0 ? 5 : -5)})));
+        assert_true(jm__vec_push(&s->readings, ((jm_reading){.t_ns = 1000000 + r * 1000000,
+                                                             .value = 500 + d + (r % 2 == 0 ? 5 : -5)})));
     s->prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = 1};
     assert_int_equal(jm__prior_add_power(&s->prior, 0, 500, 150, NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&s->weak, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
@@ -446,22 +445,6 @@ static void seen_free(seen *s)
     blank_free(&s->board);
 }
 
-/* Up and down from reading to reading, or ten times up and ten times down: 89 of 99 neighbours are alike. */
-static void test_a_interval_tells_how_neighbours_hang_together(void **state)
-{
-    (void)state;
-    for (int run_length = 1; run_length <= 10; run_length += 9) {
-        seen s;
-        jm__fit_interval interval;
-        seen_make(&s, 20, run_length);
-        assert_int_equal(jm__fit_interval_solve(&interval, &s.input, NULL), JM_OK);
-        assert_near(interval.residual_w, 5, 0.01);
-        assert_near(interval.correlation, run_length == 1 ? -1 : (90.0 - 9) / 99, 0.01);
-        jm__fit_interval_free(&interval);
-        seen_free(&s);
-    }
-}
-
 /* One kind, 500 W in the rest to 20 W, and here to about a watt at 500 + d: the same differences as below,
  * but what the rest was unsure of takes its part of d. Six rounds of expectation and maximisation for one
  * number. */
@@ -472,7 +455,7 @@ static void test_what_the_rest_was_unsure_of_is_no_difference(void **state)
     for (double d = 0; d <= 100; d += 50) {
         seen s;
         jm__joint_prior taught;
-        seen_make(&s, d, 1);
+        seen_make(&s, d);
         const jm__fit_interval rest = {
             .columns = 1, .power_w = power_w, .covariance = covariance, .readings = 1000, .noise_w = 5};
         const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
@@ -501,7 +484,7 @@ static void test_a_kind_seen_to_draw_otherwise_is_assumed_less(void **state)
         double d = differences_w[i];
         jm__joint_prior taught;
         seen s;
-        seen_make(&s, d, 1);
+        seen_make(&s, d);
         const jm__fit_interval rest = {
             .columns = 1, .power_w = power_w, .covariance = covariance, .readings = 1000, .noise_w = 5};
         const jm__transfer_input input = {.rest = &rest, .here = &s.input, .relative_u = (double[]){0.05}};
@@ -743,7 +726,6 @@ int main(void)
         cmocka_unit_test(test_gaps_start_from_what_is_known_of_them),
         cmocka_unit_test(test_without_readings_a_interval_leaves_the_priors_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
-        cmocka_unit_test(test_a_interval_tells_how_neighbours_hang_together),
         cmocka_unit_test(test_what_the_rest_was_unsure_of_is_no_difference),
         cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_assumed_less),
         cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),

@@ -136,17 +136,6 @@ static double larger_than_noise(const program *p, const jm__posterior *first, co
     return fmax(1, pow(first->noise_w, 2) / square * sum / powers);
 }
 
-static double correlation_of(const program *p, const jm__posterior *first)
-{
-    double product = 0, square = 0;
-    for (size_t i = 1; i < p->readings.count; i++) {
-        double here = residual_of(p, first, i), before = residual_of(p, first, i - 1);
-        product += here * before;
-        square += (here * here + before * before) / 2;
-    }
-    return product / square;
-}
-
 /* What errors there may be, as scores: of noise and model discrepancy. */
 typedef struct errors {
     double scores[COLUMNS * COLUMNS];
@@ -345,7 +334,6 @@ static void check(program *p, const queried *a)
     assert_int_equal(said.readings, p->readings.count);
     assert_true(said.noise_w == first.noise_w && said.freedom == first.freedom);
     assert_true(fabs(said.residual_w / sqrt(square) - 1) < 1e-9);
-    assert_true(fabs(said.correlation - correlation_of(p, &first)) < 1e-9);
     assert_true(isnan(missed_w) ? isnan(said.missed_w) : fabs(said.missed_w - missed_w) < 1e-6);
     jm__fit_interval_free(&said);
     jm__posterior_free(&first);
