@@ -62,12 +62,6 @@ static bool any_work(const sums *s)
     return false;
 }
 
-static void clear_shares(sums *s)
-{
-    for (size_t i = 0; i < s->touched_count; i++)
-        s->share[s->touched[i]] = 0;
-}
-
 static jm_status take_window(void *context, const jm__rate_window *window, jm_error *err)
 {
     sums *s = context;
@@ -87,7 +81,8 @@ static jm_status take_window(void *context, const jm__rate_window *window, jm_er
         for (size_t n = 0; n < s->metrics; n++)
             s->squares[m * s->metrics + n] += window->rate[m] * window->rate[n];
     s->windows += covered;
-    clear_shares(s);
+    for (size_t i = 0; i < s->touched_count; i++)
+        s->share[s->touched[i]] = 0;
     return JM_OK;
 }
 
@@ -96,9 +91,6 @@ static void sums_free(sums *s)
     jm__cursor_free(&s->cursor);
     free(s->share);
     free(s->touched);
-    free(s->gram);
-    free(s->products);
-    free(s->squares);
 }
 
 static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *dataset, int64_t board_id,
@@ -108,14 +100,12 @@ static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *datase
     size_t columns = out->columns, metrics = out->metrics;
     *s =
         (sums){.columns = columns, .class_columns = class_columns, .metrics = metrics, .seen_s = out->seen_s};
-    s->share = calloc(columns + 1, sizeof *s->share);
+    s->share = calloc(columns * (1 + columns + metrics) + metrics * metrics + 1, sizeof *s->share);
     s->touched = calloc(columns + 1, sizeof *s->touched);
-    s->gram = calloc(columns * columns + 1, sizeof *s->gram);
-    s->products = calloc(columns * metrics + 1, sizeof *s->products);
-    s->squares = calloc(metrics * metrics + 1, sizeof *s->squares);
-    if (s->share == NULL || s->touched == NULL || s->gram == NULL || s->products == NULL ||
-        s->squares == NULL)
-        return jm__no_memory(err, "jm__class_rates_find");
+    if (s->share == NULL || s->touched == NULL) return jm__no_memory(err, "jm__class_rates_find");
+    s->gram = s->share + columns;
+    s->products = s->gram + columns * columns;
+    s->squares = s->products + columns * metrics;
     JM_TRY(jm__cursor_init(&s->cursor, pieces, err));
     jm__cursor_seek(&s->cursor, INT64_MIN);
     JM_TRY(jm__rates_each(dataset, board_id, choice, take_window, s, err));
@@ -139,17 +129,16 @@ static jm_status solve_metric(jm__class_rates *out, const sums *s, size_t metric
 }
 
 /* Residual covariance: the sum over windows of (r_m - share . c_m) (r_n - share . c_n). */
-static void find_covariance(jm__class_rates *out, const sums *s, double *applied)
+static void find_covariance(jm__class_rates *out, const sums *s, double *buffer)
 {
     size_t n = out->columns, m = out->metrics;
+    double *applied = buffer, *rate = buffer + n;
     double freedom = (double)s->windows - (double)n;
-    if (freedom < (double)s->windows / 10 + 1) freedom = (double)s->windows / 10 + 1;
+    freedom = fmax(freedom, (double)s->windows / 10 + 1);
     for (size_t a = 0; a < m; a++) {
-        for (size_t k = 0; k < n; k++) { /* gram c_a */
-            applied[k] = 0;
-            for (size_t j = 0; j < n; j++)
-                applied[k] += s->gram[k * n + j] * out->rate[j * m + a];
-        }
+        for (size_t k = 0; k < n; k++)
+            rate[k] = out->rate[k * m + a];
+        jm__matrix_apply(applied, s->gram, rate, n);
         for (size_t b = 0; b < m; b++) {
             double left = s->squares[a * m + b];
             for (size_t k = 0; k < n; k++)
@@ -195,16 +184,15 @@ jm_status jm__class_rates_find(jm__class_rates *out, const jm__dataset *dataset,
                                size_t class_columns, jm_error *err)
 {
     sums s = {0};
-    *out = (jm__class_rates){.columns = columns, .metrics = choice->count};
-    out->rate = calloc(columns * choice->count + 1, sizeof *out->rate);
-    out->seen_s = calloc(columns + 1, sizeof *out->seen_s);
-    out->ridge_share = calloc(columns + 1, sizeof *out->ridge_share);
-    out->inverse = calloc(columns * columns + 1, sizeof *out->inverse);
-    out->covariance = calloc(choice->count * choice->count + 1, sizeof *out->covariance);
-    bool fine = out->rate != NULL && out->seen_s != NULL && out->ridge_share != NULL &&
-                out->inverse != NULL && out->covariance != NULL;
-    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__class_rates_find");
-    if (status == JM_OK) status = add_up(&s, out, dataset, board_id, choice, pieces, class_columns, err);
+    size_t metrics = choice->count;
+    *out = (jm__class_rates){.columns = columns, .metrics = metrics};
+    out->rate = calloc(columns * (metrics + 2 + columns) + metrics * metrics + 1, sizeof *out->rate);
+    if (out->rate == NULL) return jm__no_memory(err, "jm__class_rates_find");
+    out->seen_s = out->rate + columns * metrics;
+    out->ridge_share = out->seen_s + columns;
+    out->inverse = out->ridge_share + columns;
+    out->covariance = out->inverse + columns * columns;
+    jm_status status = add_up(&s, out, dataset, board_id, choice, pieces, class_columns, err);
     if (status == JM_OK && out->windows > 0) status = solve(out, &s, err);
     sums_free(&s);
     if (status != JM_OK) jm__class_rates_free(out);
@@ -214,10 +202,6 @@ jm_status jm__class_rates_find(jm__class_rates *out, const jm__dataset *dataset,
 void jm__class_rates_free(jm__class_rates *rates)
 {
     free(rates->rate);
-    free(rates->seen_s);
-    free(rates->ridge_share);
-    free(rates->inverse);
-    free(rates->covariance);
     *rates = (jm__class_rates){0};
 }
 
@@ -346,20 +330,20 @@ jm_status jm__prior_from_counters(jm__prior *prior, const jm__board_model *model
                                   size_t class_columns, jm_error *err)
 {
     equation_buffers r = {
-        .features = calloc(class_columns * (model->count + 1) + 1, sizeof *r.features),
-        .error = calloc(class_columns + 1, sizeof *r.error),
-        .covariance = calloc(class_columns * class_columns + 1, sizeof *r.covariance),
+        .features = calloc(class_columns * (model->count + 2 + class_columns) + 1, sizeof *r.features),
         .columns = calloc(class_columns + 1, sizeof *r.columns),
     };
-    bool fine = r.features != NULL && r.error != NULL && r.covariance != NULL && r.columns != NULL;
+    bool fine = r.features != NULL && r.columns != NULL;
+    if (fine) {
+        r.error = r.features + class_columns * (model->count + 1);
+        r.covariance = r.error + class_columns;
+    }
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__prior_from_counters");
     *prior = (jm__prior){.provenance = JM_PROVENANCE_COUNTERS, .columns = rates->columns};
     if (status == JM_OK) status = add_equations(prior, &r, model, rates, expected, class_columns, err);
     if (status == JM_OK && prior->rows > 0) status = add_shared(prior, &r, model, rates, expected, err);
     if (status != JM_OK || prior->rows == 0) jm__prior_free(prior);
     free(r.features);
-    free(r.error);
-    free(r.covariance);
     free(r.columns);
     return status;
 }
