@@ -658,27 +658,22 @@ static bool find_law(search *s, jm__calibration *out)
     return settled;
 }
 
-typedef struct spread {
-    double lag, lag_square, width, width_square;
-} spread;
-
-static void spread_add(spread *sums, const cell *c, double weight)
+/* Of the lag or the width, by the profile alone or with the readings, in finest steps squared. */
+static double variance_of(const search *s, bool width, bool by_profile)
 {
-    sums->lag += weight * c->lag;
-    sums->lag_square += weight * c->lag * c->lag;
-    sums->width += weight * c->width;
-    sums->width_square += weight * c->width * c->width;
-}
-
-static double variance_of(double square, double mean)
-{
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const cell *c = &s->cells[i];
+        double weight = by_profile ? c->prior_weight : c->weight, at = width ? c->width : c->lag;
+        mean += weight * at;
+        square += weight * at * at;
+    }
     return fmax(0, square - mean * mean);
 }
 
 /* Points of equal weight: where the sum of the weights passes the middle of each equal part of 1. */
 static void take(jm__calibration *out, search *s)
 {
-    spread after = {0}, before = {0};
     double sum = 0;
     qsort(s->cells, s->count, sizeof *s->cells, heaviest_first);
     out->response = s->at = response_of(s, &s->cells[0]);
@@ -686,18 +681,14 @@ static void take(jm__calibration *out, search *s)
     out->count = 0;
     for (size_t i = 0; i < s->count; i++) {
         const cell *c = &s->cells[i];
-        spread_add(&after, c, c->weight);
-        spread_add(&before, c, c->prior_weight);
         sum += c->weight;
         while (out->count < JM_RESPONSE_POINTS && ((double)out->count + 0.5) / JM_RESPONSE_POINTS < sum)
             out->points[out->count++] = response_of(s, c);
     }
-    double lag = variance_of(after.lag_square, after.lag),
-           width = variance_of(after.width_square, after.width);
+    double lag = variance_of(s, false, false), width = variance_of(s, true, false);
     out->lag_variance = lag * s->lag_step * s->lag_step;
     out->width_variance = width * s->width_step * s->width_step;
-    out->taught = lag < surer * variance_of(before.lag_square, before.lag) ||
-                  width < surer * variance_of(before.width_square, before.width);
+    out->taught = lag < surer * variance_of(s, false, true) || width < surer * variance_of(s, true, true);
 }
 
 static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass *pass, jm_error *err)

@@ -42,22 +42,19 @@ typedef struct pair_finder {
 static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm_error *err)
 {
     const jm__fit_interval *rest = input->rest;
-    size_t columns = rest->columns;
     *f = (pair_finder){.input = input, .rest = rest};
-    f->usual_square = calloc(columns + 1, sizeof(double));
-    f->square = calloc(columns + 1, sizeof(double));
-    if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__transfer_prior");
-    for (size_t k = 0; k < columns; k++) {
+    f->usual_square = calloc(2 * rest->columns + 1, sizeof(double));
+    if (f->usual_square == NULL) return jm__no_memory(err, "jm__transfer_prior");
+    f->square = f->usual_square + rest->columns;
+    for (size_t k = 0; k < rest->columns; k++)
         f->square[k] = f->usual_square[k] =
             pow(fmax(JM_DIFFERENCE_LEAST_W, input->relative_u[k] * rest->power_w[k]), 2);
-    }
-    return jm__posterior_init(&f->here, columns, err);
+    return jm__posterior_init(&f->here, rest->columns, err);
 }
 
 static void finder_free(pair_finder *f)
 {
     free(f->usual_square);
-    free(f->square);
     jm__posterior_free(&f->here);
     jm__qr_free(&f->data);
 }
@@ -183,20 +180,13 @@ static void find_noise(jm__local_noise *out, const finder *f, const jm__pass *li
     if (out->noise.white + out->noise.drift <= 0) out->noise = rest->noise; /* too few were like it */
 }
 
-static double mean_square(const double *values, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += values[i] * values[i];
-    return sum / (double)count;
-}
-
 static jm_status find_differences(jm__local_noise *out, const finder *f, const jm__pass *like, jm_error *err)
 {
     const jm__fit_interval *rest = f->input->rest;
     jm__pass near = nearest(like, middle_ns(f->input->windows), JM_NOISE_READINGS);
     if (near.count < JM_NOISE_READINGS) return JM_OK;
-    double noise_w = jm__noise_of(f->input->here->sensor).noise_w;
+    const double *residual = f->residual + (near.readings - like->readings);
+    double square = jm__matrix_dot(residual, residual, near.count) / (double)near.count;
     for (size_t k = 0; k < rest->columns; k++)
         f->row[k] = (k < f->input->class_columns ? 1 : idle_times) * rest->power_w[k];
     const jm__discrepancy_of of = {
@@ -206,8 +196,7 @@ static jm_status find_differences(jm__local_noise *out, const finder *f, const j
         .covariance = rest->covariance,
         .noise_w = rest->noise_w,
         .readings = (double)near.count, /* the powers are the rest's: these have no share in them */
-        .seen = jm__discrepancy_beyond(
-            mean_square(f->residual + (near.readings - like->readings), near.count), noise_w),
+        .seen = jm__discrepancy_beyond(square, jm__noise_of(f->input->here->sensor).noise_w),
     };
     return jm__discrepancy_over(out->relative_u, &of, f->input->seconds, err);
 }
@@ -229,9 +218,9 @@ jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input
     size_t columns = input->rest->columns;
     finder f = {.input = input};
     *out = (jm__local_noise){.relative_u = calloc(columns + 1, sizeof(double))};
-    f.residual = calloc(NEAR_READINGS, sizeof *f.residual);
-    f.row = calloc(columns + 1, sizeof *f.row);
-    bool fine = out->relative_u != NULL && f.residual != NULL && f.row != NULL;
+    f.row = calloc(columns + NEAR_READINGS, sizeof *f.row);
+    bool fine = out->relative_u != NULL && f.row != NULL;
+    if (fine) f.residual = f.row + columns;
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__local_noise_find");
     for (size_t k = 0; fine && k < columns; k++)
         out->relative_u[k] = JM_DISCREPANCY_USUAL_U;
@@ -239,7 +228,6 @@ jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input
     for (size_t k = input->class_columns; fine && k < columns; k++)
         out->relative_u[k] *= k < input->class_columns + JM_IDLE_STATES ? idle_times : 0;
     jm__vec_free(&f.like);
-    free(f.residual);
     free(f.row);
     return status;
 }

@@ -217,15 +217,14 @@ static jm_status solve(jm__joint_prior *joint_prior, jm_error *err)
 static jm_status allocate(jm__joint_prior *joint_prior, size_t columns, size_t priors, jm_error *err)
 {
     *joint_prior = (jm__joint_prior){.columns = columns};
-    joint_prior->power_w = calloc(columns + 1, sizeof(double));
-    joint_prior->u_w = calloc(columns + 1, sizeof(double));
-    joint_prior->covariance = calloc(columns * columns + 1, sizeof(double));
-    joint_prior->information = calloc(columns * columns + 1, sizeof(double));
+    joint_prior->power_w = calloc(2 * columns * (1 + columns) + 1, sizeof(double));
     joint_prior->parts = calloc(priors + 1, sizeof *joint_prior->parts);
-    bool all = joint_prior->power_w != NULL && joint_prior->u_w != NULL && joint_prior->covariance != NULL &&
-               joint_prior->information != NULL && joint_prior->parts != NULL;
-    return all ? jm__qr_init(&joint_prior->equations, columns, err)
-               : jm__no_memory(err, "jm__joint_prior_make");
+    if (joint_prior->power_w == NULL || joint_prior->parts == NULL)
+        return jm__no_memory(err, "jm__joint_prior_make");
+    joint_prior->u_w = joint_prior->power_w + columns;
+    joint_prior->covariance = joint_prior->u_w + columns;
+    joint_prior->information = joint_prior->covariance + columns * columns;
+    return jm__qr_init(&joint_prior->equations, columns, err);
 }
 
 jm_status jm__joint_prior_make(jm__joint_prior *joint_prior, const jm__prior *first,
@@ -251,9 +250,6 @@ void jm__joint_prior_free(jm__joint_prior *joint_prior)
 {
     jm__qr_free(&joint_prior->equations);
     free(joint_prior->power_w);
-    free(joint_prior->u_w);
-    free(joint_prior->covariance);
-    free(joint_prior->information);
     for (size_t i = 0; i < joint_prior->part_count; i++) {
         free(joint_prior->parts[i].information);
         free(joint_prior->parts[i].share);
@@ -290,18 +286,15 @@ jm_status jm__joint_prior_moved_by_first(double *out, const jm__joint_prior *joi
 
 jm_status jm__posterior_init(jm__posterior *posterior, size_t columns, jm_error *err)
 {
-    *posterior = (jm__posterior){0};
-    posterior->power_w = calloc(columns + 1, sizeof(double));
-    posterior->covariance = calloc(columns * columns + 1, sizeof(double));
-    if (posterior->power_w != NULL && posterior->covariance != NULL) return JM_OK;
-    jm__posterior_free(posterior);
-    return jm__no_memory(err, "jm__posterior_init");
+    *posterior = (jm__posterior){.power_w = calloc(columns + columns * columns + 1, sizeof(double))};
+    if (posterior->power_w == NULL) return jm__no_memory(err, "jm__posterior_init");
+    posterior->covariance = posterior->power_w + columns;
+    return JM_OK;
 }
 
 void jm__posterior_free(jm__posterior *posterior)
 {
     free(posterior->power_w);
-    free(posterior->covariance);
     *posterior = (jm__posterior){0};
 }
 

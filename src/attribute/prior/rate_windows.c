@@ -38,19 +38,15 @@ void jm__metrics_free(char **metrics, size_t count)
     free(metrics);
 }
 
-static jm_status bad_texts(const jm__counter_set *set, jm_error *err)
-{
-    return jm__fail(err, JM_BAD_DATA, 0, "jm__metrics_of",
-                    "the metrics of the set of counters %lld are not text", (long long)set->id);
-}
-
 /* Append the metrics without slot cycles to `texts`. */
 static jm_status copy_names(char **texts, size_t *count, const jm__counter_set *set, const json_t *names,
                             const json_t *units, jm_error *err)
 {
     for (size_t i = 0; i < (size_t)set->metric_count; i++) {
         const char *name = text_at(names, i);
-        if (name == NULL) return bad_texts(set, err);
+        if (name == NULL)
+            return jm__fail(err, JM_BAD_DATA, 0, "jm__metrics_of",
+                            "the metrics of the set of counters %lld are not text", (long long)set->id);
         if (is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES)) continue;
         if ((texts[*count] = strdup(name)) == NULL) return jm__no_memory(err, "jm__metrics_of");
         (*count)++;
@@ -66,12 +62,12 @@ static jm_status copy_metrics(char ***out, size_t *count, const jm__counter_set 
                                      : jm__no_memory(err, "jm__metrics_of");
     json_decref(names);
     json_decref(units);
-    if (status == JM_OK) {
-        *out = texts;
-    } else if (texts != NULL) {
+    if (status != JM_OK) {
         jm__metrics_free(texts, *count);
+        texts = NULL;
         *count = 0;
     }
+    *out = texts;
     return status;
 }
 
@@ -315,7 +311,7 @@ static double limited_share(const jm__dataset *d, const jm_board *board, const j
 jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
                                 double rest_w, double rest_u_w, jm_error *err)
 {
-    int64_t from_ns = INT64_MAX, end_ns = INT64_MAX;
+    int64_t from_ns = INT64_MAX;
     bool fine = true;
     *sampler = (jm__sampler_draw){.known = known_of(board)};
     if (!isnan(rest_w)) sampler->known.rest_w = rest_w;
@@ -328,7 +324,7 @@ jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *da
         fine = jm__intervals_add(&sampler->windows, from_ns, event->t_ns);
         from_ns = INT64_MAX;
     }
-    if (fine && from_ns != INT64_MAX) fine = jm__intervals_add(&sampler->windows, from_ns, end_ns);
+    if (fine && from_ns != INT64_MAX) fine = jm__intervals_add(&sampler->windows, from_ns, INT64_MAX);
     jm__intervals_normalise(&sampler->windows);
     sampler->known.limited = limited_share(dataset, board, &sampler->windows);
     return fine ? JM_OK : jm__no_memory(err, "jm__sampler_draw_find");
