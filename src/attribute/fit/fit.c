@@ -245,19 +245,8 @@ static jm_status find_draws(joint_priors *out, jm__prior *weakest, const jm__fit
 static jm_status assume(joint_priors *out, const jm__fit_input *input, jm__design *design,
                         const chosen *readings, jm_error *err)
 {
-    const jm__levels_input of = {
-        .sensor = input->sensor,
-        .readings = input->readings,
-        .reading_count = input->reading_count,
-        .design = design,
-        .class_columns = input->class_columns,
-        .columns = input->columns,
-        .expected = input->expected,
-        .idle = input->idle,
-        .sampler = input->sampler,
-    };
     jm__prior weakest = {0};
-    jm_status status = jm__levels_prior(&weakest, &of, &readings->learn, err);
+    jm_status status = jm__levels_prior(&weakest, input, design, &readings->learn, err);
     if (status == JM_OK && input->sampled != NULL)
         status = find_draws(out, &weakest, input, design, &readings->learn, err);
     if (status == JM_OK && input->split != NULL) status = jm__hierarchical_prior(&weakest, input->split, err);

@@ -65,7 +65,7 @@ static double mean_of(const jm__reading_list *readings)
 }
 
 /* Also outside of what is learnt from: the board may have rested only there. */
-static double least_of(const jm__levels_input *input, double mean_w)
+static double least_of(const jm__fit_input *input, double mean_w)
 {
     double least_w = mean_w;
     for (size_t i = 0; i < input->reading_count; i++)
@@ -86,14 +86,15 @@ static jm_status start(jm__joint_prior *joint_prior, const jm_sensor *sensor, do
     return status;
 }
 
-static const jm__expectation *expected_of(const jm__levels_input *input, size_t column)
+static const jm__expectation *expected_of(const jm__fit_input *input, size_t column)
 {
     return input->expected != NULL ? &input->expected[column] : &nothing_expected;
 }
 
 /* `group`, `scale`: room for [columns]. */
-static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, const jm__reading_list *sample,
-                         uint32_t *group, double *scale, double mean_w, jm_error *err)
+static jm_status fit_two(jm__posterior *levels, const jm__fit_input *input, jm__design *design,
+                         const jm__reading_list *sample, uint32_t *group, double *scale, double mean_w,
+                         jm_error *err)
 {
     for (size_t k = 0; k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
@@ -101,7 +102,7 @@ static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, c
         scale[k] = k < input->class_columns ? expected_of(input, k)->share : samples ? 0 : 1;
     }
     const jm__pass pass = {
-        .design = input->design,
+        .design = design,
         .readings = sample->items,
         .count = sample->count,
         .group = group,
@@ -131,7 +132,7 @@ static together together_of(const jm__expectation *expected, bool kin)
 /* The error that the columns together with column `first` share. The mean of all is known, so a family that
  * draws more than expected leaves less for all: a family that is all of the run has no error. False if
  * `first` is not the first of them. */
-static bool shared_error(double *error, const jm__prior *prior, const jm__levels_input *input, size_t first,
+static bool shared_error(double *error, const jm__prior *prior, const jm__fit_input *input, size_t first,
                          bool kin)
 {
     const together mine = together_of(expected_of(input, first), kin);
@@ -190,7 +191,7 @@ static void know_idle(idle_levels *out, const jm__idle_known *known)
     }
 }
 
-static jm_status share_errors(jm__prior *prior, const jm__levels_input *input, const idle_levels *idle,
+static jm_status share_errors(jm__prior *prior, const jm__fit_input *input, const idle_levels *idle,
                               double *error, jm_error *err)
 {
     memset(error, 0, input->columns * sizeof *error);
@@ -225,8 +226,7 @@ static double working_of(const jm__reading_list *readings, double mean_w)
  * an H200 that was at it for 97 and 66 % of the time (bench/results/sampler_draw.txt). */
 static const double limit_share = 0.75, limit_u = 0.3;
 
-static level draw_of(const jm__levels_input *input, const jm__reading_list *sample, double mean_w,
-                     size_t state)
+static level draw_of(const jm__fit_input *input, const jm__reading_list *sample, double mean_w, size_t state)
 {
     const jm__sampler_known *sampler = &input->sampler;
     if (state == JM_SAMPLER_IDLE) return (level){sampler->rest_w, sampler->rest_u_w};
@@ -236,7 +236,7 @@ static level draw_of(const jm__levels_input *input, const jm__reading_list *samp
 }
 
 /* Relative variance of the mean power of all work, of what its members are off each alone. */
-static double mean_variance(const jm__levels_input *input)
+static double mean_variance(const jm__fit_input *input)
 {
     double sum = 0;
     for (size_t k = 0; k < input->class_columns; k++)
@@ -246,14 +246,14 @@ static double mean_variance(const jm__levels_input *input)
 
 /* How far a column is from its share of the mean, which is known: what it is off alone, and what the mean is
  * because of all others; a column that is most of the mean is taken to be off alone. */
-static double own_error(const jm__levels_input *input, double of_mean, size_t k)
+static double own_error(const jm__fit_input *input, double of_mean, size_t k)
 {
     const jm__expectation *of = expected_of(input, k);
     double variance = of->own_u * of->own_u;
     return sqrt(variance + fmax(0, of_mean - 2 * of->weight * variance));
 }
 
-static level level_of(const jm__levels_input *input, const idle_levels *idle, double busy_w, double of_mean,
+static level level_of(const jm__fit_input *input, const idle_levels *idle, double busy_w, double of_mean,
                       size_t k)
 {
     if (k < input->class_columns) {
@@ -264,12 +264,12 @@ static level level_of(const jm__levels_input *input, const idle_levels *idle, do
     return (level){idle->power_w[state], idle->own_w[state]};
 }
 
-static jm_status assume(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *sample,
-                        uint32_t *group, double *room, jm_error *err)
+static jm_status assume(jm__prior *prior, const jm__fit_input *input, jm__design *design,
+                        const jm__reading_list *sample, uint32_t *group, double *room, jm_error *err)
 {
     double mean_w = mean_of(sample), least_w = least_of(input, mean_w);
     jm__posterior levels = {0};
-    jm_status status = fit_two(&levels, input, sample, group, room, mean_w, err);
+    jm_status status = fit_two(&levels, input, design, sample, group, room, mean_w, err);
     double busy_w = status == JM_OK ? levels.power_w[0] : 0;
     jm__posterior_free(&levels);
     if (status != JM_OK) return status;
@@ -286,8 +286,8 @@ static jm_status assume(jm__prior *prior, const jm__levels_input *input, const j
     return share_errors(prior, input, &idle, room, err);
 }
 
-jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *learn,
-                           jm_error *err)
+jm_status jm__levels_prior(jm__prior *prior, const jm__fit_input *input, jm__design *design,
+                           const jm__reading_list *learn, jm_error *err)
 {
     jm__reading_list sample = {0};
     uint32_t *group = calloc(input->columns + 1, sizeof *group);
@@ -296,7 +296,7 @@ jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, cons
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__levels_prior");
     *prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = input->columns};
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, LEVEL_READINGS, err);
-    if (status == JM_OK) status = assume(prior, input, &sample, group, room, err);
+    if (status == JM_OK) status = assume(prior, input, design, &sample, group, room, err);
     jm__vec_free(&sample);
     free(group);
     free(room);

@@ -461,25 +461,14 @@ static bool would_take_all(const selection *s, const jm__part_set *set)
     return set->whole != 0 && taken == set->whole;
 }
 
-static bool is_out(const selection *s, const jm__part_set *set, const jm__part_set *refused, size_t count)
-{
-    bool out = would_take_all(s, set);
-    for (size_t i = 0; i < s->selection.count; i++)
-        out = out ||
-              (s->selection.items[i].set.first == set->first && s->selection.items[i].set.bits == set->bits);
-    for (size_t i = 0; i < count; i++)
-        out = out || (refused[i].first == set->first && refused[i].bits == set->bits);
-    return out;
-}
-
 /* The set that explains most; NULL: none does anything. */
-static const jm__part_set *best_of(const selection *s, const jm__part_set *refused, size_t refusals)
+static jm__part_set *best_of(const selection *s)
 {
-    const jm__part_set *best = NULL;
+    jm__part_set *best = NULL;
     double most = 0, q;
     for (size_t i = 0; i < s->sets.count; i++) {
-        const jm__part_set *set = &s->sets.items[i];
-        if (is_out(s, set, refused, refusals)) continue;
+        jm__part_set *set = &s->sets.items[i];
+        if (set->tried || would_take_all(s, set)) continue;
         double gain = jm__selection_gain(&s->selection, set, now(&s->noise), &q);
         if (gain <= most) continue;
         most = gain;
@@ -519,12 +508,11 @@ static bool try(selection *s, const jm__part_set *set)
 
 static void pick_likely(selection *s, size_t most)
 {
-    jm__part_set refused[REFUSALS_MAX];
-    size_t refusals = 0;
-    while (s->selection.count < most && refusals < REFUSALS_MAX) {
-        const jm__part_set *best = best_of(s, refused, refusals);
+    for (size_t refused = 0; s->selection.count < most && refused < REFUSALS_MAX;) {
+        jm__part_set *best = best_of(s);
         if (best == NULL) return;
-        if (!try(s, best)) refused[refusals++] = *best;
+        best->tried = true;
+        refused += !try(s, best);
     }
 }
 

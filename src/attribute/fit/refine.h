@@ -38,6 +38,7 @@ typedef struct jm__part_set {
     uint64_t bits;
     uint64_t whole; /* of all parts that the class has; 0: it has more than its parts */
     bool is_type;   /* all that is of one type of layer in one phase */
+    bool tried;     /* picked, or not worth it */
 } jm__part_set;
 
 typedef JM_VEC(jm__part_set) jm__part_sets;

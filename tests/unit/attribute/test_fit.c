@@ -253,15 +253,14 @@ static jm__prior assume_readings(size_t columns, const double *watts, size_t cou
         readings[i] = (jm_reading){.t_ns = 1 + (int64_t)i, .value = watts[i]};
         if (i < 3) assert_true(jm__vec_push(&learn, readings[i]));
     }
-    const jm__levels_input input = {.sensor = &steady,
-                                    .readings = readings,
-                                    .reading_count = count,
-                                    .design = &b.design,
-                                    .class_columns = 1,
-                                    .columns = columns,
-                                    .idle = idle};
+    const jm__fit_input input = {.sensor = &steady,
+                                 .readings = readings,
+                                 .reading_count = count,
+                                 .class_columns = 1,
+                                 .columns = columns,
+                                 .idle = idle};
     jm__prior prior;
-    assert_int_equal(jm__levels_prior(&prior, &input, &learn, NULL), JM_OK);
+    assert_int_equal(jm__levels_prior(&prior, &input, &b.design, &learn, NULL), JM_OK);
     jm__vec_free(&learn);
     blank_free(&b);
     return prior;
