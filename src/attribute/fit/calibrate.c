@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
-
 /* Readings have taught something of the response if its variance is down to half of the profile's: they tell
  * as much as the profile does. */
 static const double surer = 0.5;
@@ -107,7 +105,7 @@ const double *jm__design_row(jm__design *design, int64_t t_ns)
     int64_t target_ns = t_ns - (int64_t)llround(design->response.lag_ns);
     double width_ns = design->response.width_ns;
     bool box = design->response.kind != JM_RESPONSE_FIRST_ORDER;
-    int64_t memory_ns = (int64_t)ceil(box ? width_ns : forgotten * width_ns);
+    int64_t memory_ns = (int64_t)ceil(box ? width_ns : JM_FORGOTTEN * width_ns);
     if (!design->started || target_ns - design->now_ns > memory_ns) restart(design, target_ns - memory_ns);
     if (!box) {
         advance_first_order(design, target_ns);
@@ -720,9 +718,6 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
     return JM_OK;
 }
 
-/* Twenty times likelier. A choice. */
-static const double moved_worth = 3;
-
 static bool are_better(search *s, const jm_reading *moved)
 {
     const jm_reading *read = s->pass.readings;
@@ -730,7 +725,7 @@ static bool are_better(search *s, const jm_reading *moved)
     s->pass.readings = moved;
     double other = evidence_of(s, s->at);
     s->pass.readings = read;
-    return s->kept * (other - evidence) > moved_worth;
+    return s->kept * (other - evidence) > JM_LOG_ODDS;
 }
 
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,

@@ -16,6 +16,12 @@ typedef struct jm__response {
     double width_ns; /* FIRST_ORDER: time constant; BOX: window */
 } jm__response;
 
+/* Time constants after which nothing is left (4e-18). */
+#define JM_FORGOTTEN 40.0
+
+/* Twenty times likelier than not: its logarithm. A choice of what is worth another unknown. */
+#define JM_LOG_ODDS 3.0
+
 typedef struct jm__design {
     size_t columns;
     jm__response response;

@@ -2,6 +2,7 @@
 #include "attribute/fit/interval.h"
 
 #include "attribute/fit/nnls.h"
+#include "attribute/fit/total.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -64,9 +65,6 @@ static const double sample_cost = 1.5e9;
 /* Beyond that more readings no longer change what a sample tells (16 minutes of the ring). */
 static const double sample_most = 50000;
 
-/* A period for sensors that tell none: the slowest that boards were seen with. */
-static const int64_t unknown_period_ns = 100000000;
-
 size_t jm__fit_interval_sample_size(size_t columns)
 {
     double most = fmin(sample_most, sample_cost / ((double)columns * (double)columns));
@@ -76,14 +74,13 @@ size_t jm__fit_interval_sample_size(size_t columns)
 
 jm__pass jm__fit_interval_pass(const jm__fit_interval_input *input, const jm__reading_list *readings)
 {
-    jm__pass pass = {
+    return (jm__pass){
         .design = input->design,
         .readings = readings->items,
         .count = readings->count,
-        .period_ns = input->sensor->period_ns > 0 ? input->sensor->period_ns : unknown_period_ns,
+        .period_ns = jm__power_period_ns(input->sensor),
         .columns = input->joint_prior->columns,
     };
-    return pass;
 }
 
 /* ---- what may be wrong with the readings, as covariance of their scores */
@@ -501,13 +498,12 @@ static void group_by_power(uint32_t *group, double *scale, const jm__respond_inp
 
 static jm__pass pass_of(const jm__respond_input *input, const jm__reading_list *readings)
 {
-    jm__pass pass = {
+    return (jm__pass){
         .design = input->design,
         .readings = readings->items,
         .count = readings->count,
         .columns = input->joint_prior->columns,
     };
-    return pass;
 }
 
 /* What a fit with the response of the sensor's profile says of each power. */

@@ -133,20 +133,6 @@ static jm_status prior_fold(const jm__prior *prior, jm__qr *qr, jm_error *err)
     return status;
 }
 
-/* R'R of a finished triangle. */
-static void information_of(double *out, const jm__qr *qr)
-{
-    size_t n = qr->columns;
-    for (size_t k = 0; k < n; k++) {
-        for (size_t m = k; m < n; m++) {
-            double sum = 0;
-            for (size_t i = 0; i <= k; i++)
-                sum += qr->triangle[k * qr->stride + i] * qr->triangle[m * qr->stride + i];
-            out[k * n + m] = out[m * n + k] = sum;
-        }
-    }
-}
-
 /* A prior among others: by itself first, for what it alone tells. */
 static jm_status fold_part(jm__joint_prior *joint_prior, jm__joint_prior_part *part, const jm__prior *prior,
                            jm_error *err)
@@ -159,7 +145,7 @@ static jm_status fold_part(jm__joint_prior *joint_prior, jm__joint_prior_part *p
     if (status == JM_OK) status = prior_fold(prior, &own, err);
     if (status == JM_OK) {
         jm__qr_finish(&own);
-        information_of(part->information, &own);
+        jm__qr_information(part->information, NULL, &own, 0);
         jm__qr_append(&joint_prior->equations, &own, 1);
     }
     jm__qr_free(&own);
@@ -207,7 +193,7 @@ static jm_status solve(jm__joint_prior *joint_prior, jm_error *err)
            inverse.stride * inverse.stride * sizeof(double));
     jm__qr_solve(&inverse, joint_prior->power_w);
     jm__qr_covariance_take(&inverse, joint_prior->covariance);
-    information_of(joint_prior->information, &joint_prior->equations);
+    jm__qr_information(joint_prior->information, NULL, &joint_prior->equations, 0);
     for (size_t k = 0; k < n; k++)
         joint_prior->u_w[k] = sqrt(joint_prior->covariance[k * n + k]);
     jm__qr_free(&inverse);

@@ -155,6 +155,22 @@ void jm__qr_load(jm__qr *qr, const double *lower, const double *forward)
     qr->triangle[n * qr->stride + n] = 0;
 }
 
+void jm__qr_information(double *information, double *score, const jm__qr *qr, size_t first)
+{
+    size_t count = qr->columns - first;
+    for (size_t k = 0; k < count; k++) {
+        const double *column = qr->triangle + (first + k) * qr->stride + first;
+        for (size_t m = k; m <= count; m++) {
+            const double *other = column + (m - k) * qr->stride;
+            double sum = 0;
+            for (size_t i = 0; i <= k; i++)
+                sum += column[i] * other[i];
+            if (m < count) information[k * count + m] = information[m * count + k] = sum;
+            if (m == count && score != NULL) score[k] = sum;
+        }
+    }
+}
+
 /* In place: the inverse of an upper triangle. */
 static void invert(double *triangle, size_t columns, size_t stride)
 {

@@ -38,6 +38,10 @@ void jm__qr_solve(const jm__qr *qr, double *x);
  */
 void jm__qr_load(jm__qr *qr, const double *lower, const double *forward);
 
+/* `information`: R'R of a finished triangle's rows and columns from `first` on, and `score`: R' times their
+ * right-hand side; NULL: not wanted. */
+void jm__qr_information(double *information, double *score, const jm__qr *qr, size_t first);
+
 /* `covariance`: (R'R)^-1, columns * columns. The triangle is used up. */
 void jm__qr_covariance_take(jm__qr *qr, double *covariance);
 

@@ -175,23 +175,14 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
 jm_status jm__selection_init(jm__selection *s, const jm__parts *parts, const double *power_w,
                              const jm__qr *folded, jm_error *err)
 {
-    size_t count = parts->count, first = folded->columns - count;
+    size_t count = parts->count;
     *s = (jm__selection){.parts = parts, .power_w = power_w};
     s->information = calloc(2 * count * (count + 1) + 1, sizeof(double));
     if (s->information == NULL) return jm__no_memory(err, "jm__split_find");
     s->score = s->information + count * count;
     s->left = s->score + count;
     s->left_score = s->left + count * count;
-    for (size_t p = 0; p < count; p++) {
-        const double *column = folded->triangle + (first + p) * folded->stride + first;
-        for (size_t q = p; q <= count; q++) {
-            double sum = jm__matrix_dot(column, column + (q - p) * folded->stride, p + 1);
-            if (q == count)
-                s->score[p] = sum;
-            else
-                s->information[p * count + q] = s->information[q * count + p] = sum;
-        }
-    }
+    jm__qr_information(s->information, s->score, folded, folded->columns - count);
     jm__selection_update(s, 0);
     return JM_OK;
 }
@@ -278,9 +269,6 @@ double jm__selection_differ_w(const jm__selection *s, uint32_t column, uint32_t 
  *
  * Noise that drifts looks like a difference between two long intervals of time: its variance is that of a
  * mean over long intervals, of the residuals that are left once the set is picked. */
-
-/* Something must be twenty times likelier than not: its logarithm. */
-static const double log_odds = 3;
 
 enum {
     REFUSALS_MAX = 8, /* candidates that do not hold what they promised */
@@ -499,7 +487,7 @@ static bool try(selection *s, const jm__part_set *set)
     s->selection.count--;
     jm__selection_update(&s->selection, now(&left));
     double gain = jm__selection_gain(&s->selection, set, lasting(&left), &new->q);
-    bool worth = gain > log_odds + log((double)s->sets.count) && is_marked(s, set, &left);
+    bool worth = gain > JM_LOG_ODDS + log((double)s->sets.count) && is_marked(s, set, &left);
     s->noise = worth ? left : before;
     s->selection.count += worth;
     jm__selection_update(&s->selection, now(&s->noise));

@@ -64,21 +64,21 @@ int64_t jm__power_delay_ns(const jm_sensor *sensor)
     return sensor->lag_ns;
 }
 
-static int64_t period_ns(const jm_sensor *sensor)
+int64_t jm__power_period_ns(const jm_sensor *sensor)
 {
-    return sensor->period_ns > 0 ? sensor->period_ns : 100 * JM_NS_PER_MS; /* not known */
+    return sensor->period_ns > 0 ? sensor->period_ns : 100 * JM_NS_PER_MS;
 }
 
 /* The distance of two readings that the sensor's renewal explains: further apart, some are missing. */
 static int64_t usual_ns(const jm_sensor *sensor)
 {
-    return jm__power_delay_ns(sensor) + 5 * period_ns(sensor);
+    return jm__power_delay_ns(sensor) + 5 * jm__power_period_ns(sensor);
 }
 
 int64_t jm__power_beyond_ns(const jm_sensor *sensor)
 {
     int64_t delay = jm__power_delay_ns(sensor), most = 100 * JM_NS_PER_MS;
-    return period_ns(sensor) * 3 / 2 + (delay < most ? delay : most);
+    return jm__power_period_ns(sensor) * 3 / 2 + (delay < most ? delay : most);
 }
 
 /* Up to when the series saw the time from t on without a break; t: it did not see it. A reading tells of the

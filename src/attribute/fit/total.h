@@ -32,6 +32,9 @@ typedef struct jm__power_piece {
  * `series`: the best first. */
 bool jm__power_next(jm__power_piece *piece, const jm__power_series *series, size_t count, int64_t to_ns);
 
+/* Where a sensor tells none, the longest that boards were seen with. */
+int64_t jm__power_period_ns(const jm_sensor *sensor);
+
 /* Mean delay of a sensor: what it says at t was true this much earlier. */
 int64_t jm__power_delay_ns(const jm_sensor *sensor);
 

@@ -273,8 +273,6 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
     return status;
 }
 
-static const double forget_after = 40; /* time constants after which a step response is complete (4e-18) */
-
 static jm__sampler_known known_of(const jm_board *board)
 {
     for (size_t i = 0; i < sizeof known_draws / sizeof *known_draws; i++)
@@ -352,7 +350,7 @@ static double weight_in_windows(const jm__sampler_draw *sampler, const jm__respo
     const jm__interval *windows = sampler->windows.items;
     double at_ns = (double)t_ns - response->lag_ns, sum = 0;
     while (*first < sampler->windows.count &&
-           at_ns - (double)windows[*first].to_ns > forget_after * response->width_ns)
+           at_ns - (double)windows[*first].to_ns > JM_FORGOTTEN * response->width_ns)
         ++*first;
     for (size_t i = *first; i < sampler->windows.count && (double)windows[i].from_ns < at_ns; i++)
         sum += step_left(response, at_ns, (double)windows[i].to_ns) -

@@ -3,7 +3,6 @@
 
 #include "attribute/work/classes.h"
 #include "base/csv.h"
-#include "base/map.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -195,23 +194,14 @@ static mixture *find_mixtures(const jm_board *board, const jm__board_work *work,
     return columns;
 }
 
-/* kin[k]: the first column of the same kernel, which may be k itself. False if memory is out. */
-static bool find_kin(uint32_t *kin, const mixture *columns, size_t count, const jm__classes *classes)
+/* The first column of the same kernel, which may be k itself. */
+static uint32_t kin_of(const mixture *columns, size_t k, const jm__classes *classes)
 {
-    jm__map first = JM_MAP_OF_TEXTS;
-    bool fine = true;
-    for (size_t k = 0; fine && k < count; k++) {
-        kin[k] = (uint32_t)k;
-        if (!columns[k].one_name) continue;
-        const char *name = classes->items[columns[k].first - 1].name;
-        const jm__map_value *found = jm__map_find(&first, &name);
-        if (found != NULL)
-            kin[k] = (uint32_t)found->id;
-        else
-            fine = jm__map_put(&first, &name, (jm__map_value){.id = (int64_t)k});
-    }
-    jm__map_free(&first);
-    return fine;
+    for (uint32_t m = 0; m < k && columns[k].one_name; m++)
+        if (columns[m].one_name &&
+            strcmp(classes->items[columns[m].first - 1].name, classes->items[columns[k].first - 1].name) == 0)
+            return m;
+    return (uint32_t)k;
 }
 
 /* What a kernel of this length may lose to its rise, relative to what it draws. */
@@ -242,26 +232,26 @@ jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *w
 {
     size_t count = work->columns.class_columns;
     jm__expectation *out = calloc(count + 1, sizeof *out);
-    uint32_t *kin = calloc(count + 1, sizeof *kin), *kin_columns = calloc(count + 1, sizeof *kin_columns);
+    uint32_t *kin_columns = calloc(count + 1, sizeof *kin_columns);
     mixture *columns = find_mixtures(board, work, set);
-    bool fine = out != NULL && kin != NULL && kin_columns != NULL && columns != NULL &&
-                find_kin(kin, columns, count, &set->classes);
+    bool fine = out != NULL && kin_columns != NULL && columns != NULL;
     double all_s = 0, all_j = 0;
     for (size_t k = 0; fine && k < count; k++) {
         all_s += columns[k].seconds;
         all_j += columns[k].joules;
-        kin_columns[kin[k]]++;
+        out[k].kin = kin_of(columns, k, &set->classes);
+        kin_columns[out[k].kin]++;
     }
     for (size_t k = 0; fine && k < count; k++) {
+        uint32_t kin = out[k].kin;
         out[k] = make_expectation(&columns[k], all_j / all_s, all_j,
                                   is_hopper(board) ? same_board_family_u : other_family_u, &set->classes);
-        out[k].kin = kin[k];
-        if (kin_columns[kin[k]] < 2) continue;
+        out[k].kin = kin;
+        if (kin_columns[kin] < 2) continue;
         out[k].kin_u = sqrt(kin_variance_share) * out[k].own_u;
         out[k].own_u *= sqrt(1 - kin_variance_share);
     }
     free(columns);
-    free(kin);
     free(kin_columns);
     if (!fine) free(out);
     return fine ? out : NULL;
