@@ -345,7 +345,6 @@ static void mean_u_square(double square[WAYS], const context *s, const jm__discr
     static const double most = 4, step = 0.1; /* in standard deviations of what is usual */
     static const double none_at_all = 1e-290; /* sums of such likelihoods have no digits left */
     double all = 0, none = 0, usual = 0;
-    memset(square, 0, WAYS * sizeof *square);
     for (double z = -most; z <= most; z += step) {
         double u_square = pow(JM_DISCREPANCY_USUAL_U * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
         usual += weight;

@@ -153,18 +153,17 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     return JM_OK;
 }
 
-/* Readings by the time that they speak of. */
+/* Readings by the time that they speak of: REST is what LEARN has and REPORT has not. */
+enum { LEARN, REPORT, REST, LISTS };
+
 typedef struct chosen {
-    jm__reading_list learn;
-    jm__reading_list report;
-    jm__reading_list rest; /* of `learn`, what is not in `report` */
+    jm__reading_list of[LISTS];
 } chosen;
 
 static void chosen_free(chosen *c)
 {
-    jm__vec_free(&c->learn);
-    jm__vec_free(&c->report);
-    jm__vec_free(&c->rest);
+    for (size_t i = 0; i < LISTS; i++)
+        jm__vec_free(&c->of[i]);
 }
 
 static jm_status on_grid(jm__reading_list *list, const jm_sensor *sensor, jm_error *err)
@@ -175,15 +174,12 @@ static jm_status on_grid(jm__reading_list *list, const jm_sensor *sensor, jm_err
 static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
 {
     jm__intervals rest = {0};
+    const jm__intervals *windows[LISTS] = {input->learn, input->report, &rest};
     bool fine = jm__intervals_add_all(&rest, input->learn) && jm__intervals_subtract(&rest, input->report);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__fit_run");
-    const struct {
-        jm__reading_list *list;
-        const jm__intervals *windows;
-    } parts[] = {{&out->learn, input->learn}, {&out->report, input->report}, {&out->rest, &rest}};
-    for (size_t i = 0; status == JM_OK && i < sizeof parts / sizeof *parts; i++)
-        status = jm__readings_choose(parts[i].list, input->sensor, input->readings, input->reading_count,
-                                     parts[i].windows, input->unknown, err);
+    for (size_t i = 0; status == JM_OK && i < LISTS; i++)
+        status = jm__readings_choose(&out->of[i], input->sensor, input->readings, input->reading_count,
+                                     windows[i], input->unknown, err);
     jm__vec_free(&rest);
     return status;
 }
@@ -246,11 +242,11 @@ static jm_status assume(joint_priors *out, const jm__fit_input *input, jm__desig
                         const chosen *readings, jm_error *err)
 {
     jm__prior weakest = {0};
-    jm_status status = jm__levels_prior(&weakest, input, design, &readings->learn, err);
+    jm_status status = jm__levels_prior(&weakest, input, design, &readings->of[LEARN], err);
     if (status == JM_OK && input->sampled != NULL)
-        status = find_draws(out, &weakest, input, design, &readings->learn, err);
+        status = find_draws(out, &weakest, input, design, &readings->of[LEARN], err);
     if (status == JM_OK && input->split != NULL) status = jm__hierarchical_prior(&weakest, input->split, err);
-    if (status == JM_OK) status = make_priors(out, input, &weakest, readings->rest.count > 0, err);
+    if (status == JM_OK) status = make_priors(out, input, &weakest, readings->of[REST].count > 0, err);
     jm__prior_free(&weakest);
     return status;
 }
@@ -283,20 +279,13 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
         .joint_prior = joint_prior,
         .law = input->law,
     };
-    bool alone = readings->rest.count == 0;
-    if (alone || readings->report.count >= JM_NOISE_READINGS) {
-        JM_TRY(respond(calibration, &of, &readings->report, err));
+    bool alone = readings->of[REST].count == 0;
+    if (alone || readings->of[REPORT].count >= JM_NOISE_READINGS) {
+        JM_TRY(respond(calibration, &of, &readings->of[REPORT], err));
         if (calibration->taught || alone) return JM_OK;
     }
     of.seconds = input->learn_seconds;
-    return respond(calibration, &of, &readings->learn, err);
-}
-
-static jm_status put_on_grid(chosen *readings, const jm_sensor *sensor, jm_error *err)
-{
-    JM_TRY(on_grid(&readings->learn, sensor, err));
-    JM_TRY(on_grid(&readings->report, sensor, err));
-    return on_grid(&readings->rest, sensor, err);
+    return respond(calibration, &of, &readings->of[LEARN], err);
 }
 
 /* The time reported, after what the rest has taught, at each likely response. */
@@ -375,18 +364,19 @@ static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit
                             jm_error *err)
 {
     fit->calibration = *input->calibration;
-    if (fit->calibration.moved) JM_TRY(put_on_grid(readings, input->sensor, err));
+    for (size_t i = 0; fit->calibration.moved && i < LISTS; i++)
+        JM_TRY(on_grid(&readings->of[i], input->sensor, err));
     const jm__fit_interval_input report = {
         .sensor = input->sensor,
         .design = design,
-        .readings = &readings->report,
+        .readings = &readings->of[REPORT],
         .calibration = &fit->calibration,
         .joint_prior = &fit->joint_prior,
         .law = input->law,
     };
-    fit->learnt = readings->rest.count;
+    fit->learnt = readings->of[REST].count;
     if (fit->learnt == 0) return jm__fit_interval_solve(found, &report, err);
-    return solve_both(found, input, &report, rest_prior, &readings->rest, err);
+    return solve_both(found, input, &report, rest_prior, &readings->of[REST], err);
 }
 
 /* What the sampler draws more, work and idle states draw less: of their time that was fitted, so much was
@@ -443,7 +433,7 @@ jm_status jm__fit_respond(jm__calibration *calibration, const jm__fit_input *inp
     if (input->sensor == NULL) return JM_OK;
     *calibration = jm__calibration_of(input->sensor);
     jm_status status = choose(&readings, input, err);
-    if (status == JM_OK && readings.learn.count == 0) goto out;
+    if (status == JM_OK && readings.of[LEARN].count == 0) goto out;
     if (status == JM_OK) status = jm__design_init(&design, input->pieces, input->columns, err);
     if (status == JM_OK) status = assume(&before, input, &design, &readings, err);
     if (status == JM_OK) status = find_response(calibration, input, &design, &before.own, &readings, err);
@@ -506,7 +496,7 @@ jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     jm_status status = input->sensor != NULL ? choose(&readings, input, err) : JM_OK;
     if (status == JM_OK)
         status =
-            readings.learn.count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
+            readings.of[LEARN].count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
     if (status == JM_OK) status = jm__fit_hold(fit, input, err);
     fit->total = fit->own ? own_total(fit, input) : input->total;
     chosen_free(&readings);
