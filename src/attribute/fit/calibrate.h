@@ -22,6 +22,10 @@ typedef struct jm__response {
 /* Twenty times likelier than not: its logarithm. A choice of what is worth another unknown. */
 #define JM_LOG_ODDS 3.0
 
+/* Further apart than so many standard uncertainties, one of two figures is wrong rather than unsure: by
+ * chance once in 370 times. */
+#define JM_APART_Z 3.0
+
 typedef struct jm__design {
     size_t columns;
     jm__response response;

@@ -24,9 +24,6 @@ static const double certain = 1e6; /* degrees of freedom: Student's t is then th
  * (bench/results/stood.txt and turns.txt). */
 static const double apart_u = 0.02;
 
-/* Further apart, one of the two is wrong rather than unsure: by chance once in 370 times. */
-static const double apart_z = 3;
-
 /* s' M s of the cells' seconds s. */
 static double quadratic(const double *matrix, size_t columns, const jm__cell *cells, size_t count,
                         size_t first)
@@ -143,7 +140,7 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     bool fit_surer = input->total.source == NULL || all - total_variance < total_variance;
     bool same_readings = !independent && fit->learnt > 0 && fit_surer;
     fit->own = fit->fitted && same_readings;
-    fit->held = input->total.source != NULL && fabs(z) <= apart_z && !same_readings;
+    fit->held = input->total.source != NULL && fabs(z) <= JM_APART_Z && !same_readings;
     fit->rest_variance = same_readings ? 0 : all;
     if (fit->held && all > 0) {
         fit->rest_variance = total_variance * total_variance / all;

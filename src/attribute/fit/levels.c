@@ -38,9 +38,8 @@ jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns,
  * them.
  */
 
-/* Where nothing is expected of a kind: kinds of kernels spread around the mean busy power by 25 to 30 %
- * (shared/attribution.md; on an H200, from 417 to 940 W around 690). */
-static const jm__expectation nothing_expected = {.share = 1, .own_u = 0.3};
+/* Where nothing is expected of a kind. */
+static const jm__expectation nothing_expected = {.share = 1, .own_u = JM_KINDS_RELATIVE_U};
 
 /* Gaps between bursts draw more than the board at rest (H200: 77 W without a context, 123 with one, 130 to
  * 165 in gaps) and far less than work: loose, but it keeps an idle state that was hardly seen below the work.

@@ -217,9 +217,8 @@ const jm__power_series *jm__power_nearest(const jm__power_series *series, size_t
  * docs/accuracy.md. */
 static const double counter_relative_u = 0.003;
 
-/* Where nothing was read, power may be that of the rest, or idle, or a limit. A choice, as wide as kinds of
- * work differ (levels.c). */
-static const double unseen_relative_u = 0.3;
+/* Where nothing was read, power may be that of the rest, or idle, or a limit. A choice. */
+static const double unseen_relative_u = JM_KINDS_RELATIVE_U;
 
 /* Counter and power sensors of one board that are further apart over a second and more are not both right:
  * four times what they were ever seen to be. A choice. */

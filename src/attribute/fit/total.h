@@ -71,6 +71,10 @@ typedef struct jm__total {
 /* What the integral of a power sensor alone is worth, relative: docs/accuracy.md. */
 #define JM_POWER_RELATIVE_U 0.005
 
+/* How far a kind of work is from the mean power, relative: kinds of kernels spread around the mean busy power
+ * by 25 to 30 % (shared/attribution.md; on an H200, from 417 to 940 W around 690). */
+#define JM_KINDS_RELATIVE_U 0.3
+
 /* The readings of a board, as totals and fits take them. Not to be moved: a series may be of `learnt`. */
 typedef struct jm__board_readings {
     const jm_sensor *sensor;  /* of the fit; NULL: none */
