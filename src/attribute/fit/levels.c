@@ -272,7 +272,7 @@ static jm_status assume(jm__prior *prior, const jm__fit_input *input, jm__design
     double busy_w = status == JM_OK ? levels.power_w[0] : 0;
     jm__posterior_free(&levels);
     if (status != JM_OK) return status;
-    if (busy_w <= busy_least_of_mean * mean_w) busy_w = mean_w;
+    if (!(busy_w > busy_least_of_mean * mean_w)) busy_w = mean_w;
     idle_levels idle = rough_idle(least_w, busy_w);
     if (input->idle != NULL) know_idle(&idle, input->idle);
     double of_mean = mean_variance(input);
