@@ -172,14 +172,7 @@ static void forget(knowledge *known)
 
 static jm_status assume(jm__prior *prior, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    const jm__prior_scene scene = {
-        .board = part->board,
-        .set = &a->work,
-        .work = part->work,
-        .classes = &a->work.classes,
-        .columns = &part->work->columns,
-        .seconds = part->work->learn_seconds,
-    };
+    const jm__prior_scene scene = {.board = part->board, .set = &a->work, .work = part->work};
     if (a->scope.options.prior == NULL) return JM_OK;
     return jm__prior_from_file(prior, &part->known.assumed, a->scope.options.prior, &scene, err);
 }

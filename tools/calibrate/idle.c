@@ -272,7 +272,7 @@ static void set_idle(jm__board_model *model, const jm__gaps *gaps, const jm__fit
 
 static jm_status learn(jm__board_model *model, const jm__training_set *l, jm__gaps *gaps, jm_error *err)
 {
-    const jm__fit_input input = {
+    jm__fit_input input = {
         .sensor = l->sensor,
         .readings = l->recorded,
         .reading_count = l->recorded_count,
@@ -284,8 +284,11 @@ static jm_status learn(jm__board_model *model, const jm__training_set *l, jm__ga
         .learn_seconds = gaps->seconds,
         .seconds = gaps->seconds,
     };
-    jm__fit fit;
-    jm_status status = jm__fit_run(&fit, &input, err);
+    jm__calibration calibration;
+    jm__fit fit = {0};
+    jm_status status = jm__fit_respond(&calibration, &input, err);
+    input.calibration = &calibration;
+    if (status == JM_OK) status = jm__fit_run(&fit, &input, err);
     if (status == JM_OK && fit.fitted) {
         set_idle(model, gaps, &fit);
         status = rest_noise_find(&model->noise_w, l, gaps, fit.calibration.response, err);

@@ -93,7 +93,7 @@ static double residual_of(const jm__training_set_rows *rows, size_t i, const dou
 typedef struct workspace {
     jm__qr qr;
     double *row, *sizes;
-    bool *keep, *is_free;
+    bool *keep;
 } workspace;
 
 static jm_status solve(jm__weights *out, const jm__training_set_rows *rows, workspace *r, jm_error *err)
@@ -111,7 +111,7 @@ static jm_status solve(jm__weights *out, const jm__training_set_rows *rows, work
         jm__qr_add(&r->qr, r->row, 0);
     }
     jm__qr_finish(&r->qr);
-    return jm__nnls_solve(&r->qr, NULL, out->x, r->is_free, err);
+    return jm__nnls_solve(&r->qr, NULL, out->x, err);
 }
 
 /* Choose the rows for the next repetition, by their residuals. */
@@ -157,16 +157,14 @@ jm_status jm__weights_find(jm__weights *out, const jm__training_set_rows *rows, 
         .row = calloc(rows->features + 1, sizeof *r.row),
         .sizes = calloc(rows->rows + 1, sizeof *r.sizes),
         .keep = calloc(rows->rows + 1, sizeof *r.keep),
-        .is_free = calloc(rows->features + 1, sizeof *r.is_free),
     };
-    bool ok = out->x != NULL && r.row != NULL && r.sizes != NULL && r.keep != NULL && r.is_free != NULL;
+    bool ok = out->x != NULL && r.row != NULL && r.sizes != NULL && r.keep != NULL;
     jm_status status = ok ? jm__qr_init(&r.qr, rows->features, err) : jm__no_memory(err, "jm_model_learn");
     if (status == JM_OK) status = fit_robustly(out, rows, use, &r, err);
     jm__qr_free(&r.qr);
     free(r.row);
     free(r.sizes);
     free(r.keep);
-    free(r.is_free);
     if (status != JM_OK) jm__weights_free(out);
     return status;
 }

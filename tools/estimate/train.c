@@ -76,7 +76,6 @@ typedef struct trainer {
     bool *use, *use_inner; /* [count]: the rows outside a fold; of those, the rows outside an inner fold */
     double *weights;       /* [columns + 1]: of the last fit, then its constant */
     double *row;           /* [columns + 1] */
-    bool *is_free;         /* [columns + 1] */
     double *scratch;       /* [count] */
     jm__qr qr;
 } trainer;
@@ -147,13 +146,12 @@ static jm_status fit(trainer *r, const bool *use, const train_settings *settings
     }
     if (used < 2)
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "training needs at least two kernels, here are %zu", used);
-    memset(r->is_free, 0, (r->columns + 1) * sizeof *r->is_free);
     for (int round = 0; round < (settings->plain ? 1 : ROUNDS); round++) {
         jm__qr_reset(&r->qr);
         add_rows(r, use, settings, round == 0);
         add_ridge(r, use, settings, used, sum_w / (double)used);
         jm__qr_finish(&r->qr);
-        JM_TRY(jm__nnls_solve(&r->qr, NULL, r->weights, r->is_free, err));
+        JM_TRY(jm__nnls_solve(&r->qr, NULL, r->weights, err));
     }
     return JM_OK;
 }
@@ -300,14 +298,12 @@ static jm_status allocate(trainer *r, jm_error *err)
     r->use_inner = calloc(n, sizeof *r->use_inner);
     r->weights = calloc(k + 1, sizeof *r->weights);
     r->row = calloc(k + 1, sizeof *r->row);
-    r->is_free = calloc(k + 1, sizeof *r->is_free);
     r->scratch = calloc(n, sizeof *r->scratch);
     t->by_kernel = calloc(n, sizeof *t->by_kernel);
     t->by_family = calloc(n, sizeof *t->by_family);
     bool ok = r->values != NULL && r->power_w != NULL && r->u != NULL && r->kernel_fold != NULL &&
               r->family_fold != NULL && r->use != NULL && r->use_inner != NULL && r->weights != NULL &&
-              r->row != NULL && r->is_free != NULL && r->scratch != NULL && t->by_kernel != NULL &&
-              t->by_family != NULL;
+              r->row != NULL && r->scratch != NULL && t->by_kernel != NULL && t->by_family != NULL;
     return ok ? jm__qr_init(&r->qr, k + 1, err) : jm__no_memory(err, "jm_estimate_train");
 }
 
@@ -782,7 +778,6 @@ jm_status jm_estimate_train(jm_training **out, const jm_train_options *requested
     free(r.use_inner);
     free(r.weights);
     free(r.row);
-    free(r.is_free);
     free(r.scratch);
     jm__qr_free(&r.qr);
     if (status == JM_OK)

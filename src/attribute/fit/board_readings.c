@@ -192,40 +192,19 @@ const jm__power_series *jm__board_readings_series(const jm__board_readings *r)
 
 /* ---- when a board was lost */
 
-static int64_t last_ns_of(const jm_reading *readings, size_t count, int64_t t_ns)
+/* The newest reading up to t, or the oldest from t on; INT64_MIN, INT64_MAX: there is none. */
+static int64_t reading_ns(const jm__board_readings *r, int64_t t_ns, bool later)
 {
-    size_t after;
-    jm__search(after, count, readings[after].t_ns <= t_ns);
-    return after > 0 ? readings[after - 1].t_ns : INT64_MIN;
-}
-
-static int64_t first_ns_of(const jm_reading *readings, size_t count, int64_t t_ns)
-{
-    size_t at;
-    jm__search(at, count, readings[at].t_ns < t_ns);
-    return at < count ? readings[at].t_ns : INT64_MAX;
-}
-
-/* The newest reading up to t; INT64_MIN: there is none. */
-static int64_t last_reading_ns(const jm__board_readings *r, int64_t t_ns)
-{
-    int64_t last_ns = last_ns_of(r->counts, r->count_count, t_ns);
-    for (size_t k = 0; k < r->power_count; k++) {
-        int64_t own_ns = last_ns_of(r->powers[k].readings, r->powers[k].count, t_ns);
-        if (own_ns > last_ns) last_ns = own_ns;
+    int64_t found_ns = later ? INT64_MAX : INT64_MIN;
+    for (size_t k = 0; k <= r->power_count; k++) {
+        bool is_counter = k == r->power_count;
+        const jm_reading *readings = is_counter ? r->counts : r->powers[k].readings;
+        size_t at, count = is_counter ? r->count_count : r->powers[k].count;
+        jm__search(at, count, readings[at].t_ns < t_ns || (!later && readings[at].t_ns == t_ns));
+        if (later && at < count && readings[at].t_ns < found_ns) found_ns = readings[at].t_ns;
+        if (!later && at > 0 && readings[at - 1].t_ns > found_ns) found_ns = readings[at - 1].t_ns;
     }
-    return last_ns;
-}
-
-/* The oldest from t on; INT64_MAX: there is none. */
-static int64_t first_reading_ns(const jm__board_readings *r, int64_t t_ns)
-{
-    int64_t first_ns = first_ns_of(r->counts, r->count_count, t_ns);
-    for (size_t k = 0; k < r->power_count; k++) {
-        int64_t own_ns = first_ns_of(r->powers[k].readings, r->powers[k].count, t_ns);
-        if (own_ns < first_ns) first_ns = own_ns;
-    }
-    return first_ns;
+    return found_ns;
 }
 
 /* When the board was back after event `lost`; INT64_MAX: never. */
@@ -238,7 +217,7 @@ static int64_t back_ns(const jm__dataset *d, const jm__board_readings *r, const 
         if (event->kind == JM_EVENT_BOARD_BACK && event->board_id == lost->board_id && later)
             found_ns = event->t_ns;
     }
-    return found_ns == INT64_MAX ? INT64_MAX : first_reading_ns(r, found_ns);
+    return found_ns == INT64_MAX ? INT64_MAX : reading_ns(r, found_ns, true);
 }
 
 bool jm__board_readings_lost(jm__intervals *lost, const jm__board_readings *r, const jm__dataset *d,
@@ -248,7 +227,7 @@ bool jm__board_readings_lost(jm__intervals *lost, const jm__board_readings *r, c
     for (size_t i = 0; fine && i < d->event_count; i++) {
         const jm__event *event = &d->events[i];
         if (event->kind != JM_EVENT_BOARD_LOST || event->board_id != board_id) continue;
-        fine = jm__intervals_add(lost, last_reading_ns(r, event->t_ns), back_ns(d, r, event));
+        fine = jm__intervals_add(lost, reading_ns(r, event->t_ns, false), back_ns(d, r, event));
     }
     jm__intervals_normalise(lost);
     return fine;

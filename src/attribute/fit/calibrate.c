@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
-
 /* Readings have taught something of the response if its variance is down to half of the profile's: they tell
  * as much as the profile does. */
 static const double surer = 0.5;
@@ -107,7 +105,7 @@ const double *jm__design_row(jm__design *design, int64_t t_ns)
     int64_t target_ns = t_ns - (int64_t)llround(design->response.lag_ns);
     double width_ns = design->response.width_ns;
     bool box = design->response.kind != JM_RESPONSE_FIRST_ORDER;
-    int64_t memory_ns = (int64_t)ceil(box ? width_ns : forgotten * width_ns);
+    int64_t memory_ns = (int64_t)ceil(box ? width_ns : JM_FORGOTTEN * width_ns);
     if (!design->started || target_ns - design->now_ns > memory_ns) restart(design, target_ns - memory_ns);
     if (!box) {
         advance_first_order(design, target_ns);
@@ -163,6 +161,18 @@ jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr,
     return JM_OK;
 }
 
+jm_status jm__pass_solve(jm__posterior *powers, const jm__pass *pass, jm__response response,
+                         const jm__joint_prior *joint_prior, jm_error *err)
+{
+    jm__qr qr = {0};
+    jm_status status = jm__posterior_init(powers, pass->columns, err);
+    if (status == JM_OK) status = jm__qr_init(&qr, pass->columns, err);
+    if (status == JM_OK) status = jm__pass_fold(pass, response, &qr, err);
+    if (status == JM_OK) status = jm__posterior_solve(powers, &qr, joint_prior, err);
+    jm__qr_free(&qr);
+    return status;
+}
+
 double jm__moments_add(jm__moments *m, const double *row, double value, const double *centre, size_t n)
 {
     if (centre != NULL) value -= jm__matrix_dot(row, centre, n);
@@ -210,58 +220,43 @@ static size_t block_length(const jm__pass *pass)
     return length > 0 ? length : 1;
 }
 
+/* scores += block block', and the next block begins; NULL: nobody wants them. */
 static void add_score(double *scores, double *block, size_t columns)
 {
-    jm__matrix_add_outer(scores, 1, block, columns);
+    if (scores != NULL) jm__matrix_add_outer(scores, 1, block, columns);
     memset(block, 0, columns * sizeof *block);
 }
 
-jm_status jm__pass_residual_each(const jm__pass *pass, jm__response response, const double *x,
-                                 double *residual, jm_error *err)
+jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, double *residual,
+                             double *scores, jm_error *err)
 {
-    double *row = calloc(pass->columns + 1, sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__pass_residual_each");
+    size_t columns = pass->columns, length = block_length(pass);
+    double *row = calloc(2 * columns + 1, sizeof *row);
+    if (row == NULL) return jm__no_memory(err, "jm__pass_residuals");
+    double *block = row + columns;
+    if (scores != NULL) memset(scores, 0, columns * columns * sizeof *scores);
     jm__design_start(pass->design, response);
     for (size_t i = 0; i < pass->count; i++) {
         jm__pass_row(pass, i, row);
-        residual[i] = pass->readings[i].value;
-        for (size_t k = 0; k < pass->columns; k++)
-            residual[i] -= row[k] * x[k];
+        residual[i] = pass->readings[i].value - jm__matrix_dot(row, x, columns);
+        for (size_t k = 0; k < columns; k++)
+            block[k] += row[k] * residual[i];
+        if ((i + 1) % length == 0) add_score(scores, block, columns);
     }
+    add_score(scores, block, columns);
     free(row);
     return JM_OK;
 }
 
-jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
-                             double *scores, jm_error *err)
+double jm__pass_correlation(const jm__pass *pass, const double *residual)
 {
-    size_t columns = pass->columns, length = block_length(pass);
-    double *row = calloc(2 * columns + 2, sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__pass_residuals");
-    double *block = row + columns + 1;
-    double square = 0, product = 0, pair_square = 0, previous = 0;
-    memset(scores, 0, columns * columns * sizeof *scores);
-    jm__design_start(pass->design, response);
-    for (size_t i = 0; i < pass->count; i++) {
-        jm__pass_row(pass, i, row);
-        double residual = pass->readings[i].value;
-        for (size_t k = 0; k < columns; k++)
-            residual -= row[k] * x[k];
-        square += residual * residual;
-        if (jm__pass_are_neighbours(pass, i)) {
-            product += residual * previous;
-            pair_square += (residual * residual + previous * previous) / 2;
-        }
-        previous = residual;
-        for (size_t k = 0; k < columns; k++)
-            block[k] += row[k] * residual;
-        if ((i + 1) % length == 0) add_score(scores, block, columns);
+    double product = 0, square = 0;
+    for (size_t i = 1; i < pass->count; i++) {
+        if (!jm__pass_are_neighbours(pass, i)) continue;
+        product += residual[i] * residual[i - 1];
+        square += (residual[i] * residual[i] + residual[i - 1] * residual[i - 1]) / 2;
     }
-    add_score(scores, block, columns);
-    out->rms = pass->count > 0 ? sqrt(square / (double)pass->count) : 0;
-    out->correlation = pair_square > 0 ? product / pair_square : 0;
-    free(row);
-    return JM_OK;
+    return square > 0 ? product / square : 0;
 }
 
 /* The posterior of lag and width, on a lattice that is refined where it has weight.
@@ -303,7 +298,7 @@ typedef struct search {
     jm__response profile;
     double lag_u, width_u;       /* ns; 0: it is known */
     double lag_step, width_step; /* ns, the finest */
-    double *row, *factor, *powers;
+    double *row, *factor, *powers, *residual;
     jm__moments *moments; /* [room]: of the cells that are being looked at */
     size_t room;
     double noise;             /* v, of the cell that was looked at last */
@@ -489,21 +484,16 @@ static jm_status find_correlation(search *s, jm_error *err)
 {
     size_t n = s->pass.columns, best = 0;
     double square;
-    jm__residuals residuals;
     for (size_t i = 0; i < s->count; i++)
         if (s->cells[i].evidence > s->cells[best].evidence) best = i;
     jm__response response = response_of(s, &s->cells[best]);
     (void)evidence_of(s, response);
     (void)evidence_at(s, s->moments, s->noise, &square);
-    for (size_t i = n; i-- > 0;) { /* M^-1 A'y, of the factor and what it has whitened */
-        for (size_t k = i + 1; k < n; k++)
-            s->powers[i] -= s->factor[k * n + i] * s->powers[k];
-        s->powers[i] /= s->factor[i * n + i];
-    }
+    jm__matrix_back(s->powers, s->factor, n); /* M^-1 A'y, of the factor and what it has whitened */
     for (size_t k = 0; k < n; k++)
         s->powers[k] += s->joint_prior->power_w[k];
-    JM_TRY(jm__pass_residuals(&s->pass, response, s->powers, &residuals, s->moments->information, err));
-    double correlation = fmin(correlation_most, fmax(0, residuals.correlation));
+    JM_TRY(jm__pass_residuals(&s->pass, response, s->powers, s->residual, NULL, err));
+    double correlation = fmin(correlation_most, fmax(0, jm__pass_correlation(&s->pass, s->residual)));
     s->kept = (1 - correlation) / (1 + correlation);
     return JM_OK;
 }
@@ -666,27 +656,22 @@ static bool find_law(search *s, jm__calibration *out)
     return settled;
 }
 
-typedef struct spread {
-    double lag, lag_square, width, width_square;
-} spread;
-
-static void spread_add(spread *sums, const cell *c, double weight)
+/* Of the lag or the width, by the profile alone or with the readings, in finest steps squared. */
+static double variance_of(const search *s, bool width, bool by_profile)
 {
-    sums->lag += weight * c->lag;
-    sums->lag_square += weight * c->lag * c->lag;
-    sums->width += weight * c->width;
-    sums->width_square += weight * c->width * c->width;
-}
-
-static double variance_of(double square, double mean)
-{
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const cell *c = &s->cells[i];
+        double weight = by_profile ? c->prior_weight : c->weight, at = width ? c->width : c->lag;
+        mean += weight * at;
+        square += weight * at * at;
+    }
     return fmax(0, square - mean * mean);
 }
 
 /* Points of equal weight: where the sum of the weights passes the middle of each equal part of 1. */
 static void take(jm__calibration *out, search *s)
 {
-    spread after = {0}, before = {0};
     double sum = 0;
     qsort(s->cells, s->count, sizeof *s->cells, heaviest_first);
     out->response = s->at = response_of(s, &s->cells[0]);
@@ -694,18 +679,14 @@ static void take(jm__calibration *out, search *s)
     out->count = 0;
     for (size_t i = 0; i < s->count; i++) {
         const cell *c = &s->cells[i];
-        spread_add(&after, c, c->weight);
-        spread_add(&before, c, c->prior_weight);
         sum += c->weight;
         while (out->count < JM_RESPONSE_POINTS && ((double)out->count + 0.5) / JM_RESPONSE_POINTS < sum)
             out->points[out->count++] = response_of(s, c);
     }
-    double lag = variance_of(after.lag_square, after.lag),
-           width = variance_of(after.width_square, after.width);
+    double lag = variance_of(s, false, false), width = variance_of(s, true, false);
     out->lag_variance = lag * s->lag_step * s->lag_step;
     out->width_variance = width * s->width_step * s->width_step;
-    out->taught = lag < surer * variance_of(before.lag_square, before.lag) ||
-                  width < surer * variance_of(before.width_square, before.width);
+    out->taught = lag < surer * variance_of(s, false, true) || width < surer * variance_of(s, true, true);
 }
 
 static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass *pass, jm_error *err)
@@ -725,7 +706,7 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
     s->room = 1 + MOMENTS_MEMORY / (each * sizeof *s->row);
     if (s->room > JM_MOMENTS_MOST) s->room = JM_MOMENTS_MOST;
     s->moments = calloc(s->room, sizeof *s->moments);
-    s->row = calloc(2 * n + n * n + s->room * each, sizeof *s->row);
+    s->row = calloc(2 * n + n * n + s->room * each + pass->count, sizeof *s->row);
     if (s->row == NULL || s->moments == NULL) return jm__no_memory(err, "jm__calibrate");
     s->powers = s->row + n;
     s->factor = s->powers + n;
@@ -733,11 +714,9 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
         s->moments[m].information = s->factor + n * n + m * each;
         s->moments[m].moment = s->moments[m].information + n * n;
     }
+    s->residual = s->factor + n * n + s->room * each;
     return JM_OK;
 }
-
-/* Twenty times likelier. A choice. */
-static const double moved_worth = 3;
 
 static bool are_better(search *s, const jm_reading *moved)
 {
@@ -746,7 +725,7 @@ static bool are_better(search *s, const jm_reading *moved)
     s->pass.readings = moved;
     double other = evidence_of(s, s->at);
     s->pass.readings = read;
-    return s->kept * (other - evidence) > moved_worth;
+    return s->kept * (other - evidence) > JM_LOG_ODDS;
 }
 
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,

@@ -16,6 +16,16 @@ typedef struct jm__response {
     double width_ns; /* FIRST_ORDER: time constant; BOX: window */
 } jm__response;
 
+/* Time constants after which nothing is left (4e-18). */
+#define JM_FORGOTTEN 40.0
+
+/* Twenty times likelier than not: its logarithm. A choice of what is worth another unknown. */
+#define JM_LOG_ODDS 3.0
+
+/* Further apart than so many standard uncertainties, one of two figures is wrong rather than unsure: by
+ * chance once in 370 times. */
+#define JM_APART_Z 3.0
+
 typedef struct jm__design {
     size_t columns;
     jm__response response;
@@ -51,6 +61,10 @@ typedef struct jm__pass {
 /* Reset `qr` (of pass->columns columns) and fold all readings in, unit weight. */
 jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr, jm_error *err);
 
+/* The powers after these readings, with white noise. The caller frees `powers` in any case. */
+jm_status jm__pass_solve(jm__posterior *powers, const jm__pass *pass, jm__response response,
+                         const jm__joint_prior *joint_prior, jm_error *err);
+
 /* What the readings say of the powers at a response. */
 typedef struct jm__moments {
     jm__response response;
@@ -76,20 +90,14 @@ void jm__pass_row(const jm__pass *pass, size_t i, double *row);
 /* Reading i comes right after the one before it. */
 bool jm__pass_are_neighbours(const jm__pass *pass, size_t i);
 
-/* residual[count] of a solution. */
-jm_status jm__pass_residual_each(const jm__pass *pass, jm__response response, const double *x,
-                                 double *residual, jm_error *err);
-
-typedef struct jm__residuals {
-    double rms;
-    double correlation; /* of neighbours */
-} jm__residuals;
-
-/* The size of the residuals, and `scores` (columns * columns): the sum over blocks of about a second of
- * g g', where g is the block's sum of row times residual. With white noise it is the noise's variance
- * times A'A; with drift, or with powers that are not constant, it is what they make of it. */
-jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
+/* residual[count] of a solution, and `scores` (columns * columns, or NULL): the sum over blocks of about a
+ * second of g g', where g is the block's sum of row times residual. With white noise it is the noise's
+ * variance times A'A; with drift, or with powers that are not constant, it is what they make of it. */
+jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, double *residual,
                              double *scores, jm_error *err);
+
+/* How residuals correlate with those of the reading before. */
+double jm__pass_correlation(const jm__pass *pass, const double *residual);
 
 /* The response of this very recording: the posterior of lag and width within the limits of the profile. */
 

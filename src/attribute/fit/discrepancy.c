@@ -103,18 +103,6 @@ void jm__noise_of_residuals(jm__noise *noise, const jm__pass *pass, const double
     fit_drift(noise, covariance, (double)pass->count);
 }
 
-jm_status jm__noise_fit(jm__noise *noise, const jm__pass *pass, jm__response response, const double *x,
-                        double freedom, jm_error *err)
-{
-    double *residual = calloc(pass->count + 1, sizeof *residual);
-    *noise = (jm__noise){0};
-    if (residual == NULL) return jm__no_memory(err, "jm__noise_fit");
-    jm_status status = jm__pass_residual_each(pass, response, x, residual, err);
-    if (status == JM_OK) jm__noise_of_residuals(noise, pass, residual, freedom);
-    free(residual);
-    return status;
-}
-
 /* scores += factor (a b' + b a') */
 static void add_both(double *scores, const double *a, const double *b, double factor, size_t columns)
 {
@@ -203,11 +191,11 @@ typedef struct context {
     double *row;      /* [columns] */
     double *room;     /* [columns] */
     double *length_s; /* [columns]: mean of its pieces */
-    double *time;     /* [CONTEXTS * columns]: weight of each column in each */
     double *all_time; /* [columns] */
-    double *square;   /* [CONTEXTS * columns * columns]: T_g */
+    double *time;     /* [CONTEXTS * columns]: weight of each column in each */
     double *whole;    /* [columns * columns]: G */
     double *weight;   /* [columns * columns] */
+    double *square;   /* [CONTEXTS * columns * columns]: T_g */
     double parts_square[WAYS]; /* W^2: variance of a reading for u = 1 */
     double shown;              /* what residuals keep of that, if the powers take the rest */
 } context;
@@ -217,27 +205,22 @@ static jm_status context_init(context *s, size_t columns, jm_error *err)
     size_t square = columns * columns;
     *s = (context){.columns = columns};
     s->rank = calloc(columns + 1, sizeof *s->rank);
-    const struct {
-        double **values;
-        size_t count;
-    } arrays[] = {{&s->row, columns},      {&s->room, columns},
-                  {&s->length_s, columns}, {&s->time, CONTEXT * columns},
-                  {&s->all_time, columns}, {&s->square, CONTEXT * square},
-                  {&s->whole, square},     {&s->weight, square}};
-    bool all = s->rank != NULL;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        *arrays[i].values = calloc(arrays[i].count + 1, sizeof(double));
-        all = all && *arrays[i].values != NULL;
-    }
-    return all ? JM_OK : jm__no_memory(err, "jm__discrepancy_add");
+    s->row = calloc((4 + CONTEXT) * columns + (2 + CONTEXT) * square + 1, sizeof(double));
+    if (s->rank == NULL || s->row == NULL) return jm__no_memory(err, "jm__discrepancy_add");
+    s->room = s->row + columns;
+    s->length_s = s->room + columns;
+    s->all_time = s->length_s + columns;
+    s->time = s->all_time + columns;
+    s->whole = s->time + CONTEXT * columns;
+    s->weight = s->whole + square;
+    s->square = s->weight + square;
+    return JM_OK;
 }
 
 static void context_free(context *s)
 {
-    double *arrays[] = {s->row, s->room, s->length_s, s->time, s->all_time, s->square, s->whole, s->weight};
     free(s->rank);
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    free(s->row);
 }
 
 static size_t largest(const double *values, size_t count)
@@ -362,7 +345,6 @@ static void mean_u_square(double square[WAYS], const context *s, const jm__discr
     static const double most = 4, step = 0.1; /* in standard deviations of what is usual */
     static const double none_at_all = 1e-290; /* sums of such likelihoods have no digits left */
     double all = 0, none = 0, usual = 0;
-    memset(square, 0, WAYS * sizeof *square);
     for (double z = -most; z <= most; z += step) {
         double u_square = pow(JM_DISCREPANCY_USUAL_U * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
         usual += weight;
@@ -420,19 +402,6 @@ static double left_of(const double square[WAYS], double calls)
     return square[0] + square[1] / sqrt(n) + square[2] / n;
 }
 
-static double spread(double *scores, context *s, const jm__discrepancy_of *of)
-{
-    double square[WAYS];
-    find(square, s, of);
-    double u = sqrt(left_of(square, 1));
-    double scale = u * of->readings / (double)of->pass->count;
-    for (size_t k = 0; k < s->columns; k++)
-        s->row[k] = pow(scale * of->power_w[k], 2);
-    for (size_t g = 0; g < CONTEXT; g++)
-        add_scores(scores, s, s->row, g);
-    return u;
-}
-
 jm_status jm__discrepancy_over(double *relative_u, const jm__discrepancy_of *of, const double *seconds,
                                jm_error *err)
 {
@@ -448,11 +417,20 @@ jm_status jm__discrepancy_over(double *relative_u, const jm__discrepancy_of *of,
 
 jm_status jm__discrepancy_add(double *scores, double *relative_u, const jm__discrepancy_of *of, jm_error *err)
 {
+    context s;
+    double square[WAYS];
     *relative_u = 0;
     if (of->pass->count == 0) return JM_OK;
-    context s;
     jm_status status = context_init(&s, of->pass->columns, err);
-    if (status == JM_OK) *relative_u = spread(scores, &s, of);
+    if (status == JM_OK) {
+        find(square, &s, of);
+        *relative_u = sqrt(left_of(square, 1));
+        double scale = *relative_u * of->readings / (double)of->pass->count;
+        for (size_t k = 0; k < s.columns; k++)
+            s.row[k] = pow(scale * of->power_w[k], 2);
+        for (size_t g = 0; g < CONTEXT; g++)
+            add_scores(scores, &s, s.row, g);
+    }
     context_free(&s);
     return status;
 }
@@ -482,30 +460,8 @@ typedef struct finder {
     double *taken;    /* [count * columns], W^2: C row' */
     double *residual; /* [count], W */
     float *apart;     /* [count * count], W^2: of the parts of two readings; of i > j alone */
+    bool *usable;     /* [count]: has all of the readings around it */
 } finder;
-
-static jm_status finder_init(finder *f, const jm__pass *pass, jm_error *err)
-{
-    size_t count = pass->count;
-    *f = (finder){.pass = pass};
-    f->row = calloc(count * pass->columns + 1, sizeof *f->row);
-    f->part = calloc(count * pass->columns + 1, sizeof *f->part);
-    f->taken = calloc(count * pass->columns + 1, sizeof *f->taken);
-    f->residual = calloc(count + 1, sizeof *f->residual);
-    f->apart = calloc(count * count + 1, sizeof *f->apart);
-    bool fine =
-        f->row != NULL && f->part != NULL && f->taken != NULL && f->residual != NULL && f->apart != NULL;
-    return fine ? JM_OK : jm__no_memory(err, "jm__replicates_find");
-}
-
-static void finder_free(finder *f)
-{
-    free(f->row);
-    free(f->part);
-    free(f->taken);
-    free(f->residual);
-    free(f->apart);
-}
 
 static void find_parts(finder *f, jm__response response, const double *power_w, const double *covariance)
 {
@@ -555,13 +511,13 @@ static double apart_with_local_noise(const finder *f, size_t i, size_t j)
     return sum / (2 * LOCAL_NOISE + 1);
 }
 
-static void find_nearest(nearest *near, const finder *f, const bool *usable, size_t i)
+static void find_nearest(nearest *near, const finder *f, size_t i)
 {
     *near = (nearest){0};
     for (size_t j = 0; j < f->pass->count; j++) {
         size_t later = i > j ? i : j, earlier = i > j ? j : i;
         int64_t between_ns = f->pass->readings[later].t_ns - f->pass->readings[earlier].t_ns;
-        if (usable[j] && between_ns >= APART * f->pass->period_ns)
+        if (f->usable[j] && between_ns >= APART * f->pass->period_ns)
             keep(near, apart_with_local_noise(f, later, earlier), j);
     }
 }
@@ -621,15 +577,15 @@ static void tell(jm__discrepancy_seen *seen, const sums *s)
     seen->u = fmax(seen->u, sqrt(2 * variance / s->blocks) / shared);
 }
 
-static void compare(jm__discrepancy_seen *seen, const finder *f, bool *usable)
+static void compare(jm__discrepancy_seen *seen, const finder *f)
 {
     sums s = {0};
     for (size_t i = 0; i < f->pass->count; i++)
-        usable[i] = has_local_noise(f, i);
+        f->usable[i] = has_local_noise(f, i);
     for (size_t i = 0; i < f->pass->count; i++) {
         nearest near;
-        if (!usable[i]) continue;
-        find_nearest(&near, f, usable, i);
+        if (!f->usable[i]) continue;
+        find_nearest(&near, f, i);
         if (near.count == NEAREST) add(&s, f, &near, i);
     }
     tell(seen, &s);
@@ -638,17 +594,25 @@ static void compare(jm__discrepancy_seen *seen, const finder *f, bool *usable)
 jm_status jm__replicates_find(jm__discrepancy_seen *seen, const jm__pass *pass, jm__response response,
                               const double *power_w, const double *covariance, jm_error *err)
 {
-    finder f;
-    if (pass->count < LEAST_READINGS) return JM_OK;
-    bool *usable = calloc(pass->count, sizeof *usable);
-    jm_status status = finder_init(&f, pass, err);
-    if (usable == NULL && status == JM_OK) status = jm__no_memory(err, "jm__replicates_find");
-    if (status == JM_OK) {
+    size_t count = pass->count, size = count * pass->columns;
+    if (count < LEAST_READINGS) return JM_OK;
+    finder f = {
+        .pass = pass,
+        .row = calloc(3 * size + count, sizeof *f.row),
+        .apart = calloc(count * count, sizeof *f.apart),
+        .usable = calloc(count, sizeof *f.usable),
+    };
+    bool fine = f.row != NULL && f.apart != NULL && f.usable != NULL;
+    if (fine) {
+        f.part = f.row + size;
+        f.taken = f.part + size;
+        f.residual = f.taken + size;
         find_parts(&f, response, power_w, covariance);
         find_apart(&f);
-        compare(seen, &f, usable);
+        compare(seen, &f);
     }
-    free(usable);
-    finder_free(&f);
-    return status;
+    free(f.row);
+    free(f.apart);
+    free(f.usable);
+    return fine ? JM_OK : jm__no_memory(err, "jm__replicates_find");
 }

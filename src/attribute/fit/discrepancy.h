@@ -15,11 +15,8 @@ typedef struct jm__noise {
     double keep;  /* what of the drift is left one reading later */
 } jm__noise;
 
-/* `freedom`: degrees of freedom of the residuals, for what the fit took of them. */
-jm_status jm__noise_fit(jm__noise *noise, const jm__pass *pass, jm__response response, const double *x,
-                        double freedom, jm_error *err);
-
-/* The same of residuals that are there already, [pass->count]; all 0 if they are too few. */
+/* Of residuals [pass->count] and their degrees of freedom, for what the fit took of them; all 0 if they are
+ * too few. */
 void jm__noise_of_residuals(jm__noise *noise, const jm__pass *pass, const double *residual, double freedom);
 
 /* A' S A of the pass's readings, S being the noise's covariance: columns * columns. */
@@ -31,6 +28,15 @@ jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__res
 /* One kind of kernel draws 3 to 9 % more or less from one surrounding, clock and warmth to the next
  * (docs/accuracy.md): their geometric mean. */
 #define JM_DISCREPANCY_USUAL_U 0.05
+
+/* What a kind draws otherwise in one interval or place than in another has Student's t distribution around
+ * that. Degrees of freedom, a choice: the smallest whole number whose variance and its error are finite would
+ * be 5; fewer make it easier to give up one kind (a matrix product throttled there and not here: -26 %), and
+ * 3 is the fewest with a finite variance. */
+#define JM_DIFFERENCE_FREEDOM 3.0
+
+/* A choice: a column that was at zero elsewhere may draw something here. */
+#define JM_DIFFERENCE_LEAST_W 1.0
 
 /* Of the variance of a reading's residual, W^2, what may be model discrepancy, and its standard uncertainty.
  */

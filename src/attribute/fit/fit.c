@@ -24,9 +24,6 @@ static const double certain = 1e6; /* degrees of freedom: Student's t is then th
  * (bench/results/stood.txt and turns.txt). */
 static const double apart_u = 0.02;
 
-/* Further apart, one of the two is wrong rather than unsure: by chance once in 370 times. */
-static const double apart_z = 3;
-
 /* s' M s of the cells' seconds s. */
 static double quadratic(const double *matrix, size_t columns, const jm__cell *cells, size_t count,
                         size_t first)
@@ -67,7 +64,6 @@ jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t cou
         sum.energy_j += seconds * fit->power_w[k];
         if (!fit->known) continue;
         sum.prior_j += seconds * joint_prior->power_w[k];
-        if (joint_prior->independent) sum.prior_variance += pow(seconds * joint_prior->u_w[k], 2);
     }
     sum.variance = quadratic(fit->covariance, fit->columns, cells, count, first);
     double class_variance = 0;
@@ -77,9 +73,8 @@ jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t cou
     }
     sum.variance += class_variance;
     if (!fit->known) return sum;
-    if (!joint_prior->independent)
-        sum.prior_variance = quadratic(joint_prior->covariance, fit->columns, cells, count, first);
-    sum.prior_variance += class_variance;
+    sum.prior_variance =
+        quadratic(joint_prior->covariance, fit->columns, cells, count, first) + class_variance;
     sum.assumed = decider(joint_prior, cells, count, first);
     return sum;
 }
@@ -145,7 +140,7 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     bool fit_surer = input->total.source == NULL || all - total_variance < total_variance;
     bool same_readings = !independent && fit->learnt > 0 && fit_surer;
     fit->own = fit->fitted && same_readings;
-    fit->held = input->total.source != NULL && fabs(z) <= apart_z && !same_readings;
+    fit->held = input->total.source != NULL && fabs(z) <= JM_APART_Z && !same_readings;
     fit->rest_variance = same_readings ? 0 : all;
     if (fit->held && all > 0) {
         fit->rest_variance = total_variance * total_variance / all;
@@ -155,18 +150,17 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     return JM_OK;
 }
 
-/* Readings by the time that they speak of. */
+/* Readings by the time that they speak of: REST is what LEARN has and REPORT has not. */
+enum { LEARN, REPORT, REST, LISTS };
+
 typedef struct chosen {
-    jm__reading_list learn;
-    jm__reading_list report;
-    jm__reading_list rest; /* of `learn`, what is not in `report` */
+    jm__reading_list of[LISTS];
 } chosen;
 
 static void chosen_free(chosen *c)
 {
-    jm__vec_free(&c->learn);
-    jm__vec_free(&c->report);
-    jm__vec_free(&c->rest);
+    for (size_t i = 0; i < LISTS; i++)
+        jm__vec_free(&c->of[i]);
 }
 
 static jm_status on_grid(jm__reading_list *list, const jm_sensor *sensor, jm_error *err)
@@ -177,15 +171,12 @@ static jm_status on_grid(jm__reading_list *list, const jm_sensor *sensor, jm_err
 static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
 {
     jm__intervals rest = {0};
+    const jm__intervals *windows[LISTS] = {input->learn, input->report, &rest};
     bool fine = jm__intervals_add_all(&rest, input->learn) && jm__intervals_subtract(&rest, input->report);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__fit_run");
-    const struct {
-        jm__reading_list *list;
-        const jm__intervals *windows;
-    } parts[] = {{&out->learn, input->learn}, {&out->report, input->report}, {&out->rest, &rest}};
-    for (size_t i = 0; status == JM_OK && i < sizeof parts / sizeof *parts; i++)
-        status = jm__readings_choose(parts[i].list, input->sensor, input->readings, input->reading_count,
-                                     parts[i].windows, input->unknown, err);
+    for (size_t i = 0; status == JM_OK && i < LISTS; i++)
+        status = jm__readings_choose(&out->of[i], input->sensor, input->readings, input->reading_count,
+                                     windows[i], input->unknown, err);
     jm__vec_free(&rest);
     return status;
 }
@@ -247,23 +238,12 @@ static jm_status find_draws(joint_priors *out, jm__prior *weakest, const jm__fit
 static jm_status assume(joint_priors *out, const jm__fit_input *input, jm__design *design,
                         const chosen *readings, jm_error *err)
 {
-    const jm__levels_input of = {
-        .sensor = input->sensor,
-        .readings = input->readings,
-        .reading_count = input->reading_count,
-        .design = design,
-        .class_columns = input->class_columns,
-        .columns = input->columns,
-        .expected = input->expected,
-        .idle = input->idle,
-        .sampler = input->sampler,
-    };
     jm__prior weakest = {0};
-    jm_status status = jm__levels_prior(&weakest, &of, &readings->learn, err);
+    jm_status status = jm__levels_prior(&weakest, input, design, &readings->of[LEARN], err);
     if (status == JM_OK && input->sampled != NULL)
-        status = find_draws(out, &weakest, input, design, &readings->learn, err);
+        status = find_draws(out, &weakest, input, design, &readings->of[LEARN], err);
     if (status == JM_OK && input->split != NULL) status = jm__hierarchical_prior(&weakest, input->split, err);
-    if (status == JM_OK) status = make_priors(out, input, &weakest, readings->rest.count > 0, err);
+    if (status == JM_OK) status = make_priors(out, input, &weakest, readings->of[REST].count > 0, err);
     jm__prior_free(&weakest);
     return status;
 }
@@ -296,23 +276,16 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
         .joint_prior = joint_prior,
         .law = input->law,
     };
-    bool alone = readings->rest.count == 0;
-    if (alone || readings->report.count >= JM_NOISE_READINGS) {
-        JM_TRY(respond(calibration, &of, &readings->report, err));
+    bool alone = readings->of[REST].count == 0;
+    if (alone || readings->of[REPORT].count >= JM_NOISE_READINGS) {
+        JM_TRY(respond(calibration, &of, &readings->of[REPORT], err));
         if (calibration->taught || alone) return JM_OK;
     }
     of.seconds = input->learn_seconds;
-    return respond(calibration, &of, &readings->learn, err);
+    return respond(calibration, &of, &readings->of[LEARN], err);
 }
 
-static jm_status put_on_grid(chosen *readings, const jm_sensor *sensor, jm_error *err)
-{
-    JM_TRY(on_grid(&readings->learn, sensor, err));
-    JM_TRY(on_grid(&readings->report, sensor, err));
-    return on_grid(&readings->rest, sensor, err);
-}
-
-/* The time reported, after what the rest has taught. */
+/* The time reported, after what the rest has taught, at each likely response. */
 static jm_status solve_after(jm__fit_interval *out, const jm__fit_interval *learnt,
                              const jm__joint_prior *joint_prior, jm__fit_interval_input report, jm_error *err)
 {
@@ -369,47 +342,38 @@ static jm_status solve_both(jm__fit_interval *out, const jm__fit_input *input,
 }
 
 /* The interval's powers are now the fit's. */
-static void take_powers(jm__fit *fit, jm__fit_interval *from)
-{
-    fit->power_w = from->power_w;
-    fit->covariance = from->covariance;
-    from->power_w = from->covariance = NULL;
-}
-
 static void take(jm__fit *fit, jm__fit_interval *from, const jm_sensor *sensor)
 {
     fit->readings = from->readings;
     fit->residual_w = from->readings > 0 ? from->residual_w : NAN;
-    fit->noise_w = from->noise_w;
-    fit->correlation = from->correlation;
     fit->discrepancy = from->discrepancy;
     fit->missed_w = from->missed_w;
     if (sensor->noise > 0 && from->readings > 0) fit->chi2_n = pow(from->noise_w / sensor->noise, 2);
     fit->quantile = jm__student_quantile(0.95, from->freedom);
     fit->fitted = true;
-    take_powers(fit, from);
+    fit->power_w = from->power_w;
+    fit->covariance = from->covariance;
+    from->power_w = from->covariance = NULL;
 }
 
 static jm_status solve_with(jm__fit *fit, jm__fit_interval *found, const jm__fit_input *input,
                             jm__design *design, const jm__joint_prior *rest_prior, chosen *readings,
                             jm_error *err)
 {
-    if (input->calibration != NULL)
-        fit->calibration = *input->calibration;
-    else
-        JM_TRY(find_response(&fit->calibration, input, design, &fit->joint_prior, readings, err));
-    if (fit->calibration.moved) JM_TRY(put_on_grid(readings, input->sensor, err));
+    fit->calibration = *input->calibration;
+    for (size_t i = 0; fit->calibration.moved && i < LISTS; i++)
+        JM_TRY(on_grid(&readings->of[i], input->sensor, err));
     const jm__fit_interval_input report = {
         .sensor = input->sensor,
         .design = design,
-        .readings = &readings->report,
+        .readings = &readings->of[REPORT],
         .calibration = &fit->calibration,
         .joint_prior = &fit->joint_prior,
         .law = input->law,
     };
-    fit->learnt = readings->rest.count;
+    fit->learnt = readings->of[REST].count;
     if (fit->learnt == 0) return jm__fit_interval_solve(found, &report, err);
-    return solve_both(found, input, &report, rest_prior, &readings->rest, err);
+    return solve_both(found, input, &report, rest_prior, &readings->of[REST], err);
 }
 
 /* What the sampler draws more, work and idle states draw less: of their time that was fitted, so much was
@@ -466,7 +430,7 @@ jm_status jm__fit_respond(jm__calibration *calibration, const jm__fit_input *inp
     if (input->sensor == NULL) return JM_OK;
     *calibration = jm__calibration_of(input->sensor);
     jm_status status = choose(&readings, input, err);
-    if (status == JM_OK && readings.learn.count == 0) goto out;
+    if (status == JM_OK && readings.of[LEARN].count == 0) goto out;
     if (status == JM_OK) status = jm__design_init(&design, input->pieces, input->columns, err);
     if (status == JM_OK) status = assume(&before, input, &design, &readings, err);
     if (status == JM_OK) status = find_response(calibration, input, &design, &before.own, &readings, err);
@@ -481,11 +445,9 @@ out:
 /* Without readings the total is shared by time, busy and idle alike: a model, and said to be one. */
 static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
-    jm__fit_interval none;
-    jm_status status = jm__fit_interval_init(&none, input->columns, 0, err);
-    take_powers(fit, &none);
-    jm__fit_interval_free(&none);
-    if (status != JM_OK) return status;
+    fit->power_w = calloc(input->columns + 1, sizeof(double));
+    fit->covariance = calloc(input->columns * input->columns + 1, sizeof(double));
+    if (fit->power_w == NULL || fit->covariance == NULL) return jm__no_memory(err, "jm__fit_run");
     double seconds = 0, sampler_j = 0;
     for (size_t k = 0; k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
@@ -496,8 +458,8 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     if (!fit->known) return JM_OK;
     sampler_j = fmin(sampler_j, input->total.energy_j);
     double power_w = (input->total.energy_j - sampler_j) / seconds, u_w = shared_relative_u * fabs(power_w);
-    jm__prior shared;
-    JM_TRY(jm__prior_init(&shared, JM_PROVENANCE_WEAK, input->columns, err));
+    jm__prior shared = {.provenance = JM_PROVENANCE_WEAK, .columns = input->columns};
+    jm_status status = JM_OK;
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
         double own_w = samples ? input->sampler.rest_w : power_w,
@@ -526,12 +488,12 @@ static jm__total own_total(const jm__fit *fit, const jm__fit_input *input)
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
     *fit = (jm__fit){.columns = input->columns, .known = true};
-    fit->residual_w = fit->chi2_n = fit->closure_z = fit->noise_w = fit->missed_w = NAN;
+    fit->residual_w = fit->chi2_n = fit->closure_z = fit->missed_w = NAN;
     chosen readings = {0};
     jm_status status = input->sensor != NULL ? choose(&readings, input, err) : JM_OK;
     if (status == JM_OK)
         status =
-            readings.learn.count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
+            readings.of[LEARN].count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
     if (status == JM_OK) status = jm__fit_hold(fit, input, err);
     fit->total = fit->own ? own_total(fit, input) : input->total;
     chosen_free(&readings);

@@ -6,7 +6,6 @@
 #include "attribute/fit/levels.h"
 #include "attribute/fit/sampler.h"
 #include "attribute/fit/total.h"
-#include "attribute/work/columns.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,36 +16,6 @@ typedef struct jm__cell {
     double seconds;
     size_t group; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
 } jm__cell;
-
-/* Powers are learnt from all of the time that something is known of; figures are of a part of it. */
-typedef struct jm__fit_input {
-    const jm_sensor *sensor;    /* a power sensor, not a counter; NULL: none */
-    const jm_reading *readings; /* all of it, sorted by time */
-    size_t reading_count;
-    jm__pieces *pieces;
-    const jm__intervals *learn;  /* the run, less the time in which the board was lost */
-    const jm__intervals *report; /* within `learn` */
-    const jm__intervals
-        *unknown;         /* nobody knows what ran then: outside of `learn`; NULL: there is no such time */
-    size_t class_columns; /* the first idle column */
-    size_t columns;
-    const jm__columns *split;        /* which of them belong to one class; NULL: each is its own */
-    const double *learn_seconds;     /* [columns]: time of each within `learn` */
-    const double *seconds;           /* [columns]: time of each within `report` */
-    jm__total total;                 /* of `report`, and of time of which no reading is fitted: */
-    const double *apart_seconds;     /* [columns]: of `seconds`, work in that time; NULL: there is none */
-    const jm__expectation *expected; /* [class_columns]: see jm__levels_input */
-    const jm__idle_known *idle;      /* see jm__levels_input */
-    jm__sampler_known sampler;       /* likewise */
-    const jm__intervals
-        *sampled;         /* while counters were sampled: the last columns are of that; NULL: none are */
-    const double *most_w; /* [columns]: what the board can draw; NULL: not known */
-    const jm__calibration *calibration; /* of the response, as a fit of these readings found it; NULL: to be
-                                           found */
-    const jm__power_law *law;           /* NULL: none */
-    const jm__prior *const *priors;     /* beside the weakest, which the readings give */
-    size_t prior_count;
-} jm__fit_input;
 
 /* How much rows that hold a part of a column's time may differ from its mean: rollup/sums.c. */
 typedef struct jm__class_variance {
@@ -67,8 +36,6 @@ typedef struct jm__fit {
     size_t learnt;               /* readings of the rest of the run that powers were learnt from */
     double residual_w;           /* NAN without a fit */
     double chi2_n;               /* against the sensor's own noise; NAN if unknown */
-    double noise_w;
-    double correlation; /* of neighbouring residuals */
     double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
     double missed_w;    /* see jm__fit_interval */
     jm__total total;    /* as measured, or the fit's own: see jm__fit_run */
@@ -86,8 +53,8 @@ typedef struct jm__fit {
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 void jm__fit_free(jm__fit *fit);
 
-/* The response of the sensor and the law of powers, for input->calibration; as the profile has them where
- * there is no reading. */
+/* First of all: the response of the sensor and the law of powers, for input->calibration; as the profile has
+ * them where there is no reading. */
 jm_status jm__fit_respond(jm__calibration *calibration, const jm__fit_input *input, jm_error *err);
 
 /* Takes the total as one more, very sure equation, if it agrees with the readings within 3 standard

@@ -2,20 +2,12 @@
 #include "attribute/fit/interval.h"
 
 #include "attribute/fit/nnls.h"
+#include "attribute/fit/total.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* values = T'^-1 values: from a score to the orthogonal basis. */
-static void to_basis(double *values, const jm__qr *data)
-{
-    for (size_t i = 0; i < data->columns; i++) {
-        const double *column = data->triangle + i * data->stride;
-        values[i] = (values[i] - jm__matrix_dot(column, values, i)) / column[i];
-    }
-}
 
 /* The lower half of the transpose in place of a matrix's own: nothing reads the upper half. */
 static void transpose(double *matrix, size_t n)
@@ -25,18 +17,21 @@ static void transpose(double *matrix, size_t n)
             matrix[i * n + j] = matrix[j * n + i];
 }
 
-/* L, and T and Q'y in `rows`, columns * (columns + 1). */
-static bool find_factor(double *errors, double *rows, const jm__qr *data, const double *scores)
+/* L, from S in `errors`; T' in `lower`, and T and Q'y in `rows`, columns * (columns + 1). */
+static bool find_factor(double *errors, double *rows, double *lower, const jm__qr *data)
 {
     size_t n = data->columns;
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = i; k <= n; k++)
-            rows[i * (n + 1) + k] = data->triangle[k * data->stride + i];
-        to_basis(memcpy(errors + i * n, scores + i * n, n * sizeof(double)), data);
+    for (size_t k = 0; k <= n; k++) {
+        const double *column = data->triangle + k * data->stride;
+        for (size_t i = 0; i < n && i <= k; i++)
+            rows[i * (n + 1) + k] = column[i];
+        if (k < n) memcpy(lower + k * n, column, (k + 1) * sizeof *lower);
     }
+    for (size_t i = 0; i < n; i++)
+        jm__matrix_forward(errors + i * n, lower, n);
     transpose(errors, n);
     for (size_t i = 0; i < n; i++)
-        to_basis(errors + i * n, data);
+        jm__matrix_forward(errors + i * n, lower, n);
     for (size_t i = 0; i < n; i++) /* rounding must not cost the factor */
         errors[i * n + i] *= 1 + 1e-9;
     return jm__matrix_factor(errors, n);
@@ -45,19 +40,21 @@ static bool find_factor(double *errors, double *rows, const jm__qr *data, const 
 jm_status jm__weigh(jm__qr *equations, const jm__qr *data, const double *scores, jm_error *err)
 {
     size_t n = data->columns;
-    double *errors = malloc((n * n + 1) * sizeof *errors), *rows = calloc(n * (n + 1) + 1, sizeof *rows);
+    double *rows = calloc(n * (3 * n + 1) + 1, sizeof *rows);
     *equations = (jm__qr){0};
-    jm_status status =
-        errors == NULL || rows == NULL ? jm__no_memory(err, "jm__weigh") : jm__qr_init(equations, n, err);
-    if (status == JM_OK && !find_factor(errors, rows, data, scores))
+    if (rows == NULL) return jm__no_memory(err, "jm__weigh");
+    double *errors = rows + n * (n + 1);
+    memcpy(errors, scores, n * n * sizeof *errors);
+    jm_status status = jm__qr_init(equations, n, err);
+    if (status == JM_OK && !find_factor(errors, rows, errors + n * n, data))
         status =
             jm__fail(err, JM_INTERNAL, 0, "jm__weigh", "the errors of the readings are not a covariance");
-    for (size_t i = 0; status == JM_OK && i < n; i++) {
-        jm__matrix_whiten(rows, n + 1, errors, i, n);
-        jm__qr_add(equations, rows + i * (n + 1), rows[i * (n + 1) + n]);
+    if (status == JM_OK) {
+        jm__matrix_whiten(rows, n + 1, errors, n);
+        for (size_t i = 0; i < n; i++)
+            jm__qr_add(equations, rows + i * (n + 1), rows[i * (n + 1) + n]);
+        jm__qr_finish(equations);
     }
-    if (status == JM_OK) jm__qr_finish(equations);
-    free(errors);
     free(rows);
     return status;
 }
@@ -68,9 +65,6 @@ static const double sample_cost = 1.5e9;
 /* Beyond that more readings no longer change what a sample tells (16 minutes of the ring). */
 static const double sample_most = 50000;
 
-/* A period for sensors that tell none: the slowest that boards were seen with. */
-static const int64_t unknown_period_ns = 100000000;
-
 size_t jm__fit_interval_sample_size(size_t columns)
 {
     double most = fmin(sample_most, sample_cost / ((double)columns * (double)columns));
@@ -80,22 +74,13 @@ size_t jm__fit_interval_sample_size(size_t columns)
 
 jm__pass jm__fit_interval_pass(const jm__fit_interval_input *input, const jm__reading_list *readings)
 {
-    jm__pass pass = {
+    return (jm__pass){
         .design = input->design,
         .readings = readings->items,
         .count = readings->count,
-        .period_ns = input->sensor->period_ns > 0 ? input->sensor->period_ns : unknown_period_ns,
+        .period_ns = jm__power_period_ns(input->sensor),
         .columns = input->joint_prior->columns,
     };
-    return pass;
-}
-
-static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__fit_interval_input *input,
-                       jm_error *err)
-{
-    jm__pass all = jm__fit_interval_pass(input, input->readings);
-    JM_TRY(jm__pass_fold(&all, input->calibration->response, qr, err));
-    return jm__posterior_solve(posterior, qr, input->joint_prior, err);
 }
 
 /* ---- what may be wrong with the readings, as covariance of their scores */
@@ -106,9 +91,10 @@ typedef struct search {
     jm__pass all, part; /* all readings, and a sample of them for what costs columns^2 a reading */
     jm__qr data;
     jm__posterior first; /* as if the noise were white */
-    double *scores;
-    double *observed; /* the scores' covariance from blocks of residuals */
-    double *product;  /* [columns] */
+    double *residual;    /* [all.count] */
+    double *scores;      /* [columns * columns], like the next one */
+    double *observed;    /* the scores' covariance from blocks of residuals */
+    double *product;     /* [columns] */
 } search;
 
 /* How much larger the scores of the residuals are than the noise explains: the mean over powers of both
@@ -246,11 +232,9 @@ static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
 {
     const jm__fit_interval_input *input = s->input;
     const jm__response response = input->calibration->response;
-    jm__residuals residuals;
-    JM_TRY(jm__pass_residuals(&s->all, response, s->first.power_w, &residuals, s->observed, err));
-    out->residual_w = residuals.rms;
-    out->correlation = residuals.correlation;
-    JM_TRY(jm__noise_fit(&out->noise, &s->all, response, s->first.power_w, s->first.freedom, err));
+    JM_TRY(jm__pass_residuals(&s->all, response, s->first.power_w, s->residual, s->observed, err));
+    out->residual_w = sqrt(jm__matrix_dot(s->residual, s->residual, s->all.count) / (double)s->all.count);
+    jm__noise_of_residuals(&out->noise, &s->all, s->residual, s->first.freedom);
     jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
     if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = pow(s->first.noise_w, 2)};
     JM_TRY(find_noise_scores(s, out, &noise, err));
@@ -275,12 +259,12 @@ static jm_status find_scores(search *s, jm__fit_interval *out, jm_error *err)
  * not be solved for. The prior then counts for the rest. */
 static const double lent = 1e-3;
 
-static void lend(search *s, double *row)
+static void lend(search *s)
 {
     const jm__joint_prior *joint_prior = s->input->joint_prior;
     size_t square = joint_prior->columns * joint_prior->columns;
     double noise_square = pow(s->first.noise_w, 2);
-    jm__joint_prior_add(&s->data, joint_prior, sqrt(lent) * s->first.noise_w, row);
+    jm__qr_append(&s->data, &joint_prior->equations, sqrt(lent) * s->first.noise_w);
     jm__qr_finish(&s->data);
     for (size_t i = 0; i < square; i++)
         s->scores[i] += lent * noise_square * noise_square * joint_prior->information[i];
@@ -302,7 +286,8 @@ static double inflation(const search *s)
 static jm_status weigh_interval(jm__qr *equations, jm__fit_interval *out, search *s, jm_error *err)
 {
     const jm__fit_interval_input *input = s->input;
-    JM_TRY(solve(&s->first, &s->data, input, err));
+    JM_TRY(jm__pass_fold(&s->all, input->calibration->response, &s->data, err));
+    JM_TRY(jm__posterior_solve(&s->first, &s->data, input->joint_prior, err));
     out->readings = s->all.count;
     out->noise_w = s->first.noise_w;
     out->freedom = s->first.freedom;
@@ -312,7 +297,7 @@ static jm_status weigh_interval(jm__qr *equations, jm__fit_interval *out, search
         JM_TRY(find_scores(s, out, err));
         out->inflation = inflation(s);
     }
-    lend(s, s->observed); /* used up: room for a row */
+    lend(s);
     return jm__weigh(equations, &s->data, s->scores, err);
 }
 
@@ -323,12 +308,12 @@ jm_status jm__fit_interval_weigh(jm__qr *equations, jm__fit_interval *out,
     jm__reading_list sample = {0};
     search s = {.input = input, .all = jm__fit_interval_pass(input, input->readings)};
     *equations = (jm__qr){0};
-    s.scores = calloc(columns * columns + 1, sizeof(double));
-    s.observed = calloc(columns * columns + columns + 1, sizeof(double));
-    s.product = calloc(columns + 1, sizeof(double));
-    bool fine = s.scores != NULL && s.observed != NULL && s.product != NULL;
-    jm_status status =
-        fine ? jm__posterior_init(&s.first, columns, err) : jm__no_memory(err, "jm__fit_interval_weigh");
+    s.scores = calloc(2 * columns * columns + columns + s.all.count + 1, sizeof(double));
+    if (s.scores == NULL) return jm__no_memory(err, "jm__fit_interval_weigh");
+    s.observed = s.scores + columns * columns;
+    s.product = s.observed + columns * columns;
+    s.residual = s.product + columns;
+    jm_status status = jm__posterior_init(&s.first, columns, err);
     if (status == JM_OK) status = jm__qr_init(&s.data, columns, err);
     if (status == JM_OK)
         status = jm__readings_sample(&sample, input->readings, jm__fit_interval_sample_size(columns), err);
@@ -338,8 +323,6 @@ jm_status jm__fit_interval_weigh(jm__qr *equations, jm__fit_interval *out,
     jm__posterior_free(&s.first);
     jm__qr_free(&s.data);
     free(s.scores);
-    free(s.observed);
-    free(s.product);
     return status;
 }
 
@@ -515,13 +498,12 @@ static void group_by_power(uint32_t *group, double *scale, const jm__respond_inp
 
 static jm__pass pass_of(const jm__respond_input *input, const jm__reading_list *readings)
 {
-    jm__pass pass = {
+    return (jm__pass){
         .design = input->design,
         .readings = readings->items,
         .count = readings->count,
         .columns = input->joint_prior->columns,
     };
-    return pass;
 }
 
 /* What a fit with the response of the sensor's profile says of each power. */
@@ -529,14 +511,12 @@ static jm_status first_fit(jm__posterior *powers, const jm__respond_input *input
                            const jm__reading_list *learn, jm_error *err)
 {
     jm__reading_list sample = {0};
-    jm__qr qr = {0};
-    size_t columns = input->joint_prior->columns;
-    jm_status status = jm__readings_sample(&sample, learn, jm__fit_interval_sample_size(columns), err);
-    jm__pass pass = pass_of(input, &sample);
-    if (status == JM_OK) status = jm__qr_init(&qr, columns, err);
-    if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);
-    if (status == JM_OK) status = jm__posterior_solve(powers, &qr, input->joint_prior, err);
-    jm__qr_free(&qr);
+    size_t most = jm__fit_interval_sample_size(input->joint_prior->columns);
+    jm_status status = jm__readings_sample(&sample, learn, most, err);
+    const jm__pass pass = pass_of(input, &sample);
+    if (status == JM_OK)
+        status = jm__pass_solve(powers, &pass, jm__calibration_of(input->sensor).response, input->joint_prior,
+                                err);
     jm__vec_free(&sample);
     return status;
 }
@@ -548,16 +528,15 @@ static jm_status make_groups(uint32_t *group, double *scale, size_t *groups, con
 {
     size_t columns = input->joint_prior->columns;
     *groups = input->class_columns;
-    for (size_t k = 0; k < columns; k++)
+    for (size_t k = 0; k < columns; k++) {
         group[k] = (uint32_t)k;
-    for (size_t k = 0; k < columns; k++)
         scale[k] = 1;
+    }
     if (input->class_columns > GROUPS) {
         jm__posterior powers = {0};
         power_rank *ranks = calloc(input->class_columns, sizeof *ranks);
-        jm_status status = jm__posterior_init(&powers, columns, err);
-        if (status == JM_OK && ranks == NULL) status = jm__no_memory(err, "jm__respond");
-        if (status == JM_OK) status = first_fit(&powers, input, learn, err);
+        jm_status status =
+            ranks == NULL ? jm__no_memory(err, "jm__respond") : first_fit(&powers, input, learn, err);
         if (status == JM_OK) group_by_power(group, scale, input, powers.power_w, ranks);
         free(ranks);
         jm__posterior_free(&powers);
@@ -573,8 +552,7 @@ static jm_status make_groups(uint32_t *group, double *scale, size_t *groups, con
 static jm_status group_prior(jm__joint_prior *out, const uint32_t *group, size_t groups,
                              const jm__joint_prior *joint_prior, jm_error *err)
 {
-    jm__prior prior;
-    JM_TRY(jm__prior_init(&prior, JM_PROVENANCE_WEAK, groups, err));
+    jm__prior prior = {.provenance = JM_PROVENANCE_WEAK, .columns = groups};
     jm_status status = JM_OK;
     for (size_t g = 0; status == JM_OK && g < groups; g++) {
         size_t member = 0;

@@ -39,7 +39,6 @@ typedef struct jm__fit_interval {
     double freedom;     /* degrees of freedom behind noise_w */
     double inflation;   /* of the variance of scores over what white noise makes it, all errors counted */
     double residual_w;  /* root mean square */
-    double correlation; /* of neighbouring residuals */
     jm__noise noise;    /* of the readings: white and drift */
     double discrepancy; /* how much a kind's power differs from one surrounding to the next, relative */
     double missed_w; /* by the fit of the rest of the time, of the mean power of an eighth of it; NAN: too few

@@ -9,28 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The row that speaks of a column alone; SIZE_MAX: none. */
-static size_t row_of(const jm__prior *prior, size_t column)
-{
-    for (size_t i = 0; i < prior->rows; i++)
-        if (prior->row[i * prior->columns + column] != 0) return i;
-    return SIZE_MAX;
-}
-
 static jm_status prior_of_class(jm__prior *weakest, const jm__columns *columns, size_t class, double *shared,
                                 jm_error *err)
 {
-    size_t own = row_of(weakest, class);
-    if (own == SIZE_MAX) return JM_OK;
     memset(shared, 0, weakest->rows * sizeof *shared);
     for (size_t k = 0; k < columns->class_columns; k++) {
-        size_t row = columns->split_from[k] == class ? row_of(weakest, k) : SIZE_MAX;
-        if (row == SIZE_MAX) continue;
-        weakest->value[row] = weakest->value[own];
-        shared[row] = weakest->u[own];
-        if (row != own) weakest->u[row] = columns->differs_w[k];
+        if (columns->split_from[k] != class) continue;
+        weakest->value[k] = weakest->value[class];
+        shared[k] = weakest->u[class];
+        if (k != class) weakest->u[k] = columns->differs_w[k];
     }
-    weakest->u[own] = columns->differs_w[class];
+    weakest->u[class] = columns->differs_w[class];
     return jm__prior_share(weakest, shared, err);
 }
 
@@ -49,9 +38,8 @@ jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns,
  * them.
  */
 
-/* Where nothing is expected of a kind: kinds of kernels spread around the mean busy power by 25 to 30 %
- * (shared/attribution.md; on an H200, from 417 to 940 W around 690). */
-static const jm__expectation nothing_expected = {.share = 1, .own_u = 0.3};
+/* Where nothing is expected of a kind. */
+static const jm__expectation nothing_expected = {.share = 1, .own_u = JM_KINDS_RELATIVE_U};
 
 /* Gaps between bursts draw more than the board at rest (H200: 77 W without a context, 123 with one, 130 to
  * 165 in gaps) and far less than work: loose, but it keeps an idle state that was hardly seen below the work.
@@ -76,7 +64,7 @@ static double mean_of(const jm__reading_list *readings)
 }
 
 /* Also outside of what is learnt from: the board may have rested only there. */
-static double least_of(const jm__levels_input *input, double mean_w)
+static double least_of(const jm__fit_input *input, double mean_w)
 {
     double least_w = mean_w;
     for (size_t i = 0; i < input->reading_count; i++)
@@ -88,8 +76,7 @@ static double least_of(const jm__levels_input *input, double mean_w)
 /* The prior of the fit of two columns. */
 static jm_status start(jm__joint_prior *joint_prior, const jm_sensor *sensor, double mean_w, jm_error *err)
 {
-    jm__prior prior;
-    JM_TRY(jm__prior_init(&prior, JM_PROVENANCE_WEAK, 2, err));
+    jm__prior prior = {.provenance = JM_PROVENANCE_WEAK, .columns = 2};
     jm_status status = jm__prior_add_power(&prior, 0, mean_w, mean_w, err);
     if (status == JM_OK) status = jm__prior_add_power(&prior, 1, idle_of_mean * mean_w, mean_w, err);
     if (status == JM_OK)
@@ -98,41 +85,33 @@ static jm_status start(jm__joint_prior *joint_prior, const jm_sensor *sensor, do
     return status;
 }
 
-static const jm__expectation *expected_of(const jm__levels_input *input, size_t column)
+static const jm__expectation *expected_of(const jm__fit_input *input, size_t column)
 {
     return input->expected != NULL ? &input->expected[column] : &nothing_expected;
 }
 
-/* What lives while the two powers are looked for, [columns] each. */
-typedef struct room {
-    uint32_t *group;
-    double *scale;
-    double *error;
-} room;
-
-static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, const jm__reading_list *sample,
-                         room *r, double mean_w, jm_error *err)
+/* `group`, `scale`: room for [columns]. */
+static jm_status fit_two(jm__posterior *levels, const jm__fit_input *input, jm__design *design,
+                         const jm__reading_list *sample, uint32_t *group, double *scale, double mean_w,
+                         jm_error *err)
 {
     for (size_t k = 0; k < input->columns; k++) {
         bool samples = k >= input->class_columns + JM_IDLE_STATES;
-        r->group[k] = k >= input->class_columns;
-        r->scale[k] = k < input->class_columns ? expected_of(input, k)->share : samples ? 0 : 1;
+        group[k] = k >= input->class_columns;
+        scale[k] = k < input->class_columns ? expected_of(input, k)->share : samples ? 0 : 1;
     }
     const jm__pass pass = {
-        .design = input->design,
+        .design = design,
         .readings = sample->items,
         .count = sample->count,
-        .group = r->group,
-        .scale = r->scale,
+        .group = group,
+        .scale = scale,
         .columns = 2,
     };
-    jm__qr qr = {0};
     jm__joint_prior joint_prior = {0};
     jm_status status = start(&joint_prior, input->sensor, mean_w, err);
-    if (status == JM_OK) status = jm__qr_init(&qr, 2, err);
-    if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);
-    if (status == JM_OK) status = jm__posterior_solve(levels, &qr, &joint_prior, err);
-    jm__qr_free(&qr);
+    if (status == JM_OK)
+        status = jm__pass_solve(levels, &pass, jm__calibration_of(input->sensor).response, &joint_prior, err);
     jm__joint_prior_free(&joint_prior);
     return status;
 }
@@ -143,31 +122,28 @@ typedef struct together {
     double relative_u;
 } together;
 
-static together family_of(const jm__expectation *expected)
+static together together_of(const jm__expectation *expected, bool kin)
 {
-    return (together){expected->family, expected->family_u};
-}
-
-static together kin_of(const jm__expectation *expected)
-{
-    return (together){expected->kin, expected->kin_u};
+    return kin ? (together){expected->kin, expected->kin_u}
+               : (together){expected->family, expected->family_u};
 }
 
 /* The error that the columns together with column `first` share. The mean of all is known, so a family that
  * draws more than expected leaves less for all: a family that is all of the run has no error. False if
  * `first` is not the first of them. */
-static bool shared_error(double *error, const jm__prior *prior, const jm__levels_input *input, size_t first,
-                         together (*of)(const jm__expectation *expected))
+static bool shared_error(double *error, const jm__prior *prior, const jm__fit_input *input, size_t first,
+                         bool kin)
 {
-    const together mine = of(&input->expected[first]);
+    const together mine = together_of(expected_of(input, first), kin);
     double weight = 0;
+    if (mine.relative_u == 0) return false;
     for (size_t k = 0; k < input->class_columns; k++) {
-        if (of(&input->expected[k]).name != mine.name) continue;
+        if (together_of(expected_of(input, k), kin).name != mine.name) continue;
         if (k < first) return false;
-        weight += input->expected[k].weight;
+        weight += expected_of(input, k)->weight;
     }
     for (size_t k = 0; k < input->class_columns; k++) {
-        bool in = of(&input->expected[k]).name == mine.name;
+        bool in = together_of(expected_of(input, k), kin).name == mine.name;
         error[k] = mine.relative_u * prior->value[k] * ((in ? 1 : 0) - weight);
     }
     return true;
@@ -214,7 +190,7 @@ static void know_idle(idle_levels *out, const jm__idle_known *known)
     }
 }
 
-static jm_status share_errors(jm__prior *prior, const jm__levels_input *input, const idle_levels *idle,
+static jm_status share_errors(jm__prior *prior, const jm__fit_input *input, const idle_levels *idle,
                               double *error, jm_error *err)
 {
     memset(error, 0, input->columns * sizeof *error);
@@ -222,12 +198,9 @@ static jm_status share_errors(jm__prior *prior, const jm__levels_input *input, c
         error[input->class_columns + s] = idle->together_w[s];
     if (input->columns > input->class_columns + JM_IDLE_FIRST_GAP) JM_TRY(jm__prior_share(prior, error, err));
     memset(error, 0, input->columns * sizeof *error); /* idle states have no part in those of kernels */
-    for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++) {
-        if (input->expected[k].family_u > 0 && shared_error(error, prior, input, k, family_of))
-            JM_TRY(jm__prior_share(prior, error, err));
-        if (input->expected[k].kin_u > 0 && shared_error(error, prior, input, k, kin_of))
-            JM_TRY(jm__prior_share(prior, error, err));
-    }
+    for (size_t k = 0; k < input->class_columns; k++)
+        for (int kin = 0; kin < 2; kin++)
+            if (shared_error(error, prior, input, k, kin)) JM_TRY(jm__prior_share(prior, error, err));
     return JM_OK;
 }
 
@@ -252,8 +225,7 @@ static double working_of(const jm__reading_list *readings, double mean_w)
  * an H200 that was at it for 97 and 66 % of the time (bench/results/sampler_draw.txt). */
 static const double limit_share = 0.75, limit_u = 0.3;
 
-static level draw_of(const jm__levels_input *input, const jm__reading_list *sample, double mean_w,
-                     size_t state)
+static level draw_of(const jm__fit_input *input, const jm__reading_list *sample, double mean_w, size_t state)
 {
     const jm__sampler_known *sampler = &input->sampler;
     if (state == JM_SAMPLER_IDLE) return (level){sampler->rest_w, sampler->rest_u_w};
@@ -263,24 +235,24 @@ static level draw_of(const jm__levels_input *input, const jm__reading_list *samp
 }
 
 /* Relative variance of the mean power of all work, of what its members are off each alone. */
-static double mean_variance(const jm__levels_input *input)
+static double mean_variance(const jm__fit_input *input)
 {
     double sum = 0;
-    for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++)
-        sum += pow(input->expected[k].weight * input->expected[k].own_u, 2);
+    for (size_t k = 0; k < input->class_columns; k++)
+        sum += pow(expected_of(input, k)->weight * expected_of(input, k)->own_u, 2);
     return sum;
 }
 
 /* How far a column is from its share of the mean, which is known: what it is off alone, and what the mean is
  * because of all others; a column that is most of the mean is taken to be off alone. */
-static double own_error(const jm__levels_input *input, double of_mean, size_t k)
+static double own_error(const jm__fit_input *input, double of_mean, size_t k)
 {
     const jm__expectation *of = expected_of(input, k);
     double variance = of->own_u * of->own_u;
     return sqrt(variance + fmax(0, of_mean - 2 * of->weight * variance));
 }
 
-static level level_of(const jm__levels_input *input, const idle_levels *idle, double busy_w, double of_mean,
+static level level_of(const jm__fit_input *input, const idle_levels *idle, double busy_w, double of_mean,
                       size_t k)
 {
     if (k < input->class_columns) {
@@ -291,13 +263,16 @@ static level level_of(const jm__levels_input *input, const idle_levels *idle, do
     return (level){idle->power_w[state], idle->own_w[state]};
 }
 
-static jm_status assume(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *sample,
-                        room *r, jm__posterior *levels, jm_error *err)
+static jm_status assume(jm__prior *prior, const jm__fit_input *input, jm__design *design,
+                        const jm__reading_list *sample, uint32_t *group, double *room, jm_error *err)
 {
     double mean_w = mean_of(sample), least_w = least_of(input, mean_w);
-    JM_TRY(jm__posterior_init(levels, 2, err));
-    JM_TRY(fit_two(levels, input, sample, r, mean_w, err));
-    double busy_w = levels->power_w[0] > busy_least_of_mean * mean_w ? levels->power_w[0] : mean_w;
+    jm__posterior levels = {0};
+    jm_status status = fit_two(&levels, input, design, sample, group, room, mean_w, err);
+    double busy_w = status == JM_OK ? levels.power_w[0] : 0;
+    jm__posterior_free(&levels);
+    if (status != JM_OK) return status;
+    if (!(busy_w > busy_least_of_mean * mean_w)) busy_w = mean_w;
     idle_levels idle = rough_idle(least_w, busy_w);
     if (input->idle != NULL) know_idle(&idle, input->idle);
     double of_mean = mean_variance(input);
@@ -307,28 +282,22 @@ static jm_status assume(jm__prior *prior, const jm__levels_input *input, const j
                        : draw_of(input, sample, mean_w, k - input->class_columns - JM_IDLE_STATES);
         JM_TRY(jm__prior_add_power(prior, k, of.power_w, of.u_w, err));
     }
-    return share_errors(prior, input, &idle, r->error, err);
+    return share_errors(prior, input, &idle, room, err);
 }
 
-jm_status jm__levels_prior(jm__prior *prior, const jm__levels_input *input, const jm__reading_list *learn,
-                           jm_error *err)
+jm_status jm__levels_prior(jm__prior *prior, const jm__fit_input *input, jm__design *design,
+                           const jm__reading_list *learn, jm_error *err)
 {
     jm__reading_list sample = {0};
-    jm__posterior levels = {0};
-    room r = {
-        .group = calloc(input->columns + 1, sizeof *r.group),
-        .scale = calloc(input->columns + 1, sizeof *r.scale),
-        .error = calloc(input->columns + 1, sizeof *r.error),
-    };
-    bool fine = r.group != NULL && r.scale != NULL && r.error != NULL;
-    jm_status status = jm__prior_init(prior, JM_PROVENANCE_WEAK, input->columns, err);
-    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__levels_prior");
+    uint32_t *group = calloc(input->columns + 1, sizeof *group);
+    double *room = calloc(input->columns + 1, sizeof *room);
+    bool fine = group != NULL && room != NULL;
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__levels_prior");
+    *prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = input->columns};
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, LEVEL_READINGS, err);
-    if (status == JM_OK) status = assume(prior, input, &sample, &r, &levels, err);
-    jm__posterior_free(&levels);
+    if (status == JM_OK) status = assume(prior, input, design, &sample, group, room, err);
     jm__vec_free(&sample);
-    free(r.group);
-    free(r.scale);
-    free(r.error);
+    free(group);
+    free(room);
     return status;
 }

@@ -21,14 +21,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A choice: a column that was at zero there may draw something here. */
-static const double least_u_w = 1;
-
-/* Degrees of freedom of the differences, a choice: the smallest whole number whose variance and its error are
- * finite would be 5; fewer make it easier to give up one kind (a matrix product throttled there and not here:
- * -26 %), and 3 is the fewest with a finite variance. */
-static const double difference_freedom = 3;
-
 /* q then moves by less than a tenth of itself where C is below q / 2, and by less than a seventh elsewhere,
  * for differences of up to 8 m x (the equation above for one column, on a grid of C, V1 and D). */
 enum { ROUNDS = 6 };
@@ -50,40 +42,32 @@ typedef struct pair_finder {
 static jm_status finder_init(pair_finder *f, const jm__transfer_input *input, jm_error *err)
 {
     const jm__fit_interval *rest = input->rest;
-    size_t columns = rest->columns;
     *f = (pair_finder){.input = input, .rest = rest};
-    f->usual_square = calloc(columns + 1, sizeof(double));
-    f->square = calloc(columns + 1, sizeof(double));
-    if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__transfer_prior");
-    for (size_t k = 0; k < columns; k++) {
-        f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, input->relative_u[k] * rest->power_w[k]), 2);
-    }
-    return jm__posterior_init(&f->here, columns, err);
+    f->usual_square = calloc(2 * rest->columns + 1, sizeof(double));
+    if (f->usual_square == NULL) return jm__no_memory(err, "jm__transfer_prior");
+    f->square = f->usual_square + rest->columns;
+    for (size_t k = 0; k < rest->columns; k++)
+        f->square[k] = f->usual_square[k] =
+            pow(fmax(JM_DIFFERENCE_LEAST_W, input->relative_u[k] * rest->power_w[k]), 2);
+    return jm__posterior_init(&f->here, rest->columns, err);
 }
 
 static void finder_free(pair_finder *f)
 {
     free(f->usual_square);
-    free(f->square);
     jm__posterior_free(&f->here);
     jm__qr_free(&f->data);
 }
 
 /* What the rest teaches, with the differences that are allowed now. */
-static jm_status teach(jm__prior *prior, const pair_finder *f, jm_error *err)
-{
-    JM_TRY(jm__prior_init(prior, JM_PROVENANCE_FITTED, f->rest->columns, err));
-    jm_status status = JM_OK;
-    for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
-        status = jm__prior_add_power(prior, k, f->rest->power_w[k], sqrt(f->square[k]), err);
-    return status == JM_OK ? jm__prior_covary(prior, f->rest->covariance, err) : status;
-}
-
 static jm_status assume(jm__joint_prior *out, const pair_finder *f, jm_error *err)
 {
     const jm__noise_prior noise = {f->rest->noise_w, noise_readings};
-    jm__prior taught = {0};
-    jm_status status = teach(&taught, f, err);
+    jm__prior taught = {.provenance = JM_PROVENANCE_FITTED, .columns = f->rest->columns};
+    jm_status status = JM_OK;
+    for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
+        status = jm__prior_add_power(&taught, k, f->rest->power_w[k], sqrt(f->square[k]), err);
+    if (status == JM_OK) status = jm__prior_covary(&taught, f->rest->covariance, err);
     if (status == JM_OK)
         status = jm__joint_prior_make(out, &taught, f->input->priors, f->input->prior_count, noise, err);
     if (status == JM_OK) status = jm__joint_prior_limit(out, f->input->here->joint_prior->most_w, err);
@@ -103,7 +87,7 @@ static jm_status improve(pair_finder *f, jm_error *err)
         double after = fmin(before, f->here.covariance[k * columns + k]);
         double moved = q / before * (f->here.power_w[k] - f->rest->power_w[k]);
         double seen = moved * moved + q - pow(q / before, 2) * (before - after);
-        f->square[k] = (difference_freedom * f->usual_square[k] + seen) / (difference_freedom + 1);
+        f->square[k] = (JM_DIFFERENCE_FREEDOM * f->usual_square[k] + seen) / (JM_DIFFERENCE_FREEDOM + 1);
     }
     jm__joint_prior_free(&joint_prior);
     return status;
@@ -196,20 +180,13 @@ static void find_noise(jm__local_noise *out, const finder *f, const jm__pass *li
     if (out->noise.white + out->noise.drift <= 0) out->noise = rest->noise; /* too few were like it */
 }
 
-static double mean_square(const double *values, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += values[i] * values[i];
-    return sum / (double)count;
-}
-
 static jm_status find_differences(jm__local_noise *out, const finder *f, const jm__pass *like, jm_error *err)
 {
     const jm__fit_interval *rest = f->input->rest;
     jm__pass near = nearest(like, middle_ns(f->input->windows), JM_NOISE_READINGS);
     if (near.count < JM_NOISE_READINGS) return JM_OK;
-    double noise_w = jm__noise_of(f->input->here->sensor).noise_w;
+    const double *residual = f->residual + (near.readings - like->readings);
+    double square = jm__matrix_dot(residual, residual, near.count) / (double)near.count;
     for (size_t k = 0; k < rest->columns; k++)
         f->row[k] = (k < f->input->class_columns ? 1 : idle_times) * rest->power_w[k];
     const jm__discrepancy_of of = {
@@ -219,8 +196,7 @@ static jm_status find_differences(jm__local_noise *out, const finder *f, const j
         .covariance = rest->covariance,
         .noise_w = rest->noise_w,
         .readings = (double)near.count, /* the powers are the rest's: these have no share in them */
-        .seen = jm__discrepancy_beyond(
-            mean_square(f->residual + (near.readings - like->readings), near.count), noise_w),
+        .seen = jm__discrepancy_beyond(square, jm__noise_of(f->input->here->sensor).noise_w),
     };
     return jm__discrepancy_over(out->relative_u, &of, f->input->seconds, err);
 }
@@ -242,9 +218,9 @@ jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input
     size_t columns = input->rest->columns;
     finder f = {.input = input};
     *out = (jm__local_noise){.relative_u = calloc(columns + 1, sizeof(double))};
-    f.residual = calloc(NEAR_READINGS, sizeof *f.residual);
-    f.row = calloc(columns + 1, sizeof *f.row);
-    bool fine = out->relative_u != NULL && f.residual != NULL && f.row != NULL;
+    f.row = calloc(columns + NEAR_READINGS, sizeof *f.row);
+    bool fine = out->relative_u != NULL && f.row != NULL;
+    if (fine) f.residual = f.row + columns;
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__local_noise_find");
     for (size_t k = 0; fine && k < columns; k++)
         out->relative_u[k] = JM_DISCREPANCY_USUAL_U;
@@ -252,7 +228,6 @@ jm_status jm__local_noise_find(jm__local_noise *out, const jm__local_noise_input
     for (size_t k = input->class_columns; fine && k < columns; k++)
         out->relative_u[k] *= k < input->class_columns + JM_IDLE_STATES ? idle_times : 0;
     jm__vec_free(&f.like);
-    free(f.residual);
     free(f.row);
     return status;
 }

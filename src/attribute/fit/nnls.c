@@ -7,17 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* R and Q'd, rotated. Column k stands at matrix + k * columns; column `columns` is the right-hand side. Those
- * named by column[0] to column[count - 1] are a triangle in this order, with zeros below it. */
-typedef struct free_set {
-    size_t columns;
-    size_t count;
-    double *matrix;
-    size_t *column; /* the free ones, then the others */
-    double *burst;  /* room for the rotations of a removal: cosine, sine */
-    double *rest;   /* [columns]: what the columns that are not free leave of the right-hand side */
-} free_set;
-
 double jm__matrix_dot(const double *left, const double *right, size_t n)
 {
     double sum = 0;
@@ -26,12 +15,12 @@ double jm__matrix_dot(const double *left, const double *right, size_t n)
     return sum;
 }
 
-void jm__matrix_multiply(double *out, double factor, const double *left, const double *right, size_t n)
+void jm__matrix_multiply(double *out, const double *left, const double *right, size_t n)
 {
     memset(out, 0, n * n * sizeof *out);
     for (size_t i = 0; i < n; i++) {
         for (size_t m = 0; m < n; m++) {
-            double term = factor * left[i * n + m];
+            double term = left[i * n + m];
             for (size_t j = 0; term != 0 && j < n; j++)
                 out[i * n + j] += term * right[m * n + j];
         }
@@ -94,55 +83,79 @@ void jm__matrix_forward(double *vector, const double *lower, size_t n)
         vector[i] = (vector[i] - jm__matrix_dot(lower + i * n, vector, i)) / lower[i * n + i];
 }
 
-void jm__matrix_whiten(double *rows, size_t width, const double *lower, size_t i, size_t n)
+void jm__matrix_back(double *vector, const double *lower, size_t n)
 {
-    double *row = rows + i * width;
-    for (size_t j = 0; j < i; j++) {
-        double part = lower[i * n + j];
-        for (size_t k = 0; part != 0 && k < width; k++)
-            row[k] -= part * rows[j * width + k];
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++)
+            vector[i] -= lower[k * n + i] * vector[k];
+        vector[i] /= lower[i * n + i];
     }
-    for (size_t k = 0; k < width; k++)
-        row[k] /= lower[i * n + i];
 }
+
+void jm__matrix_whiten(double *rows, size_t width, const double *lower, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double *row = rows + i * width;
+        for (size_t j = 0; j < i; j++) {
+            double part = lower[i * n + j];
+            for (size_t k = 0; part != 0 && k < width; k++)
+                row[k] -= part * rows[j * width + k];
+        }
+        for (size_t k = 0; k < width; k++)
+            row[k] /= lower[i * n + i];
+    }
+}
+
+/* The active set of Lawson and Hanson with limits at both ends (Stark and Parker, Computational Statistics
+ * 10, 1995) on a triangle, started from the free solution, with the updates of Lawson and Hanson, Solving
+ * Least Squares Problems, chapter 24: a reflection when a column enters, rotations when one leaves; each
+ * costs columns^2. */
+
+/* R and Q'd, rotated. Column k stands at matrix + k * columns; column `columns` is the right-hand side. Those
+ * named by column[0] to column[count - 1] are a triangle in this order, with zeros below it. */
+typedef struct free_set {
+    size_t columns;
+    size_t count;
+    double *matrix;
+    double *rotation; /* room for those of a removal: cosine, sine */
+    double *rest;     /* [columns]: what the columns that are not free leave of the right-hand side */
+    double *solution; /* [count]: of the free ones */
+    size_t *column;   /* the free ones, then the others */
+    bool *is_free;    /* [columns] */
+} free_set;
 
 static void free_set_free(free_set *set)
 {
     free(set->matrix);
     free(set->column);
-    free(set->burst);
-    free(set->rest);
-    *set = (free_set){0};
+    free(set->is_free);
 }
 
-/* The updates of Lawson and Hanson, Solving Least Squares Problems, chapter 24: a reflection when a column
- * enters, rotations when one leaves; each costs columns^2. */
-
 /* All columns of a finished triangle, free. */
-static jm_status free_set_init(free_set *set, const jm__qr *qr, jm_error *err)
+static jm_status free_set_init(free_set *set, const jm__qr *qr, const char *caller, jm_error *err)
 {
     size_t n = qr->columns;
     *set = (free_set){.columns = n, .count = n};
-    set->matrix = calloc(n * (n + 1) + 1, sizeof *set->matrix);
+    set->matrix = calloc(n * (n + 5) + 1, sizeof *set->matrix);
     set->column = calloc(n + 1, sizeof *set->column);
-    set->burst = calloc(2 * n + 1, sizeof *set->burst);
-    set->rest = calloc(n + 1, sizeof *set->rest);
-    if (set->matrix == NULL || set->column == NULL || set->burst == NULL || set->rest == NULL) {
-        free_set_free(set);
-        return jm__no_memory(err, "jm__free_set_init");
-    }
+    set->is_free = calloc(n + 1, sizeof *set->is_free);
+    if (set->matrix == NULL || set->column == NULL || set->is_free == NULL) return jm__no_memory(err, caller);
+    set->rotation = set->matrix + n * (n + 1);
+    set->rest = set->rotation + 2 * n;
+    set->solution = set->rest + n;
     for (size_t k = 0; k <= n; k++) {
         size_t rows = k < n ? k + 1 : n;
         memcpy(set->matrix + k * n, qr->triangle + k * qr->stride, rows * sizeof *set->matrix);
         set->column[k] = k;
+        set->is_free[k] = true;
     }
     return JM_OK;
 }
 
-static void rotate(double *column, const double *burst, size_t from, size_t to)
+static void rotate(double *column, const double *rotation, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
-        double cosine = burst[2 * i], sine = burst[2 * i + 1], above = column[i], below = column[i + 1];
+        double cosine = rotation[2 * i], sine = rotation[2 * i + 1], above = column[i], below = column[i + 1];
         column[i] = cosine * above + sine * below;
         column[i + 1] = cosine * below - sine * above;
     }
@@ -155,25 +168,25 @@ static void free_set_remove(free_set *set, size_t place)
     for (size_t i = place; i < last; i++) { /* each column after it has one row too many */
         set->column[i] = set->column[i + 1];
         double *column = set->matrix + set->column[i] * n;
-        rotate(column, set->burst, place, i);
+        rotate(column, set->rotation, place, i);
         double length = hypot(column[i], column[i + 1]);
-        set->burst[2 * i] = length > 0 ? column[i] / length : 1;
-        set->burst[2 * i + 1] = length > 0 ? column[i + 1] / length : 0;
+        set->rotation[2 * i] = length > 0 ? column[i] / length : 1;
+        set->rotation[2 * i + 1] = length > 0 ? column[i + 1] / length : 0;
         column[i] = length;
         column[i + 1] = 0;
     }
     set->column[last] = gone;
     set->count = last;
     for (size_t f = last; f < n; f++)
-        rotate(set->matrix + set->column[f] * n, set->burst, place, last);
-    rotate(set->matrix + n * n, set->burst, place, last);
+        rotate(set->matrix + set->column[f] * n, set->rotation, place, last);
+    rotate(set->matrix + n * n, set->rotation, place, last);
 }
 
-/* Those that are not free leave. */
-static void free_set_keep(free_set *set, const bool *is_free)
+/* Those that are no longer free leave. */
+static void free_set_update(free_set *set)
 {
     for (size_t f = set->count; f-- > 0;)
-        if (!is_free[set->column[f]]) free_set_remove(set, f);
+        if (!set->is_free[set->column[f]]) free_set_remove(set, f);
 }
 
 /* other -= 2 v (v . other) / (v . v) */
@@ -188,6 +201,7 @@ static void reflect(double *other, const double *v, double square, size_t rows)
 static void free_set_add(free_set *set, size_t place)
 {
     size_t n = set->columns, top = set->count, rows = n - top, entering = set->column[place];
+    set->is_free[entering] = true;
     set->column[place] = set->column[top];
     set->column[top] = entering;
     set->count++;
@@ -202,34 +216,43 @@ static void free_set_add(free_set *set, size_t place)
     v[0] = diagonal;
 }
 
-/* solution[f] of the free column[f], the others being where x[column] has them; finds `rest`. */
-static void free_set_solve(free_set *set, const double *x, double *solution)
+/* Column `place` of the set, in its order: with rows of the triangle first, then what those leave of it. */
+static double *column_of(const free_set *set, size_t place)
+{
+    return set->matrix + set->column[place] * set->columns;
+}
+
+/* vector = T^-1 vector, T being the triangle of the first `count` columns. */
+static void free_set_back(const free_set *set, double *vector, size_t count)
+{
+    for (size_t f = count; f-- > 0;) {
+        const double *column = column_of(set, f);
+        vector[f] = column[f] != 0 ? vector[f] / column[f] : 0;
+        for (size_t i = 0; i < f; i++)
+            vector[i] -= column[i] * vector[f];
+    }
+}
+
+/* Finds `rest` and `solution`, the columns that are not free being where x has them. */
+static void free_set_solve(free_set *set, const double *x)
 {
     size_t n = set->columns;
     memcpy(set->rest, set->matrix + n * n, n * sizeof *set->rest);
     for (size_t f = set->count; f < n; f++) {
-        size_t k = set->column[f];
-        for (size_t i = 0; x[k] != 0 && i < n; i++)
-            set->rest[i] -= x[k] * set->matrix[k * n + i];
+        double value = x[set->column[f]];
+        for (size_t i = 0; value != 0 && i < n; i++)
+            set->rest[i] -= value * column_of(set, f)[i];
     }
-    memcpy(solution, set->rest, set->count * sizeof *solution);
-    for (size_t f = set->count; f-- > 0;) {
-        const double *column = set->matrix + set->column[f] * n;
-        solution[f] = column[f] != 0 ? solution[f] / column[f] : 0;
-        for (size_t i = 0; i < f; i++)
-            solution[i] -= column[i] * solution[f];
-    }
+    memcpy(set->solution, set->rest, set->count * sizeof *set->solution);
+    free_set_back(set, set->solution, set->count);
 }
 
-/* How steeply the sum of squares falls if a column that is not free grows; after a solution. */
-static double free_set_slope(const free_set *set, size_t column)
+/* How steeply the sum of squares falls if the column at a place that is not free grows; after a solution. */
+static double free_set_slope(const free_set *set, size_t place)
 {
     size_t top = set->count;
-    return jm__matrix_dot(set->matrix + column * set->columns + top, set->rest + top, set->columns - top);
+    return jm__matrix_dot(column_of(set, place) + top, set->rest + top, set->columns - top);
 }
-
-/* The active set of Lawson and Hanson with limits at both ends (Stark and Parker, Computational Statistics
- * 10, 1995) on a triangle, started from the free solution. */
 
 /* The place in the set of the column at a limit whose way back would lower the sum of squares most; the
  * number of columns if none would. */
@@ -240,8 +263,8 @@ static size_t steepest(const free_set *set, const jm__qr *qr, const double *x, c
     for (size_t f = set->count; f < columns; f++) {
         size_t k = set->column[f];
         if (refused[k]) continue;
-        double up = free_set_slope(set, k),
-               length = sqrt(jm__qr_column_dot(qr, k, qr->triangle + k * qr->stride));
+        double up = free_set_slope(set, f);
+        double length = sqrt(jm__matrix_dot(column_of(set, f), column_of(set, f), columns));
         double gain = length > 0 ? (x[k] > 0 ? -up : up) / length : 0;
         if (gain > best_gain) {
             best_gain = gain;
@@ -257,20 +280,18 @@ static double most_of(const double *most, size_t column)
 }
 
 /* Fix every column that is beyond a limit at once until none is left: a start within them. */
-static void start(free_set *set, const double *most, double *x, bool *is_free, double *solution)
+static void start(free_set *set, const double *most, double *x)
 {
-    for (size_t k = 0; k < set->columns; k++)
-        is_free[k] = true;
     for (bool beyond = true; beyond;) {
-        free_set_solve(set, x, solution);
+        free_set_solve(set, x);
         beyond = false;
         for (size_t f = 0; f < set->count; f++) {
             size_t k = set->column[f];
-            x[k] = fmin(fmax(solution[f], 0), most_of(most, k));
-            is_free[k] = x[k] == solution[f];
-            beyond = beyond || !is_free[k];
+            x[k] = fmin(fmax(set->solution[f], 0), most_of(most, k));
+            set->is_free[k] = x[k] == set->solution[f];
+            beyond = beyond || !set->is_free[k];
         }
-        free_set_keep(set, is_free);
+        free_set_update(set);
     }
 }
 
@@ -284,17 +305,18 @@ static double way(double from, double to, double most)
 
 /* Walk towards the solution of the free set until a column meets a limit, which stays there; the share of the
  * way that was walked. */
-static double step(const free_set *set, const double *most, const double *solution, double *x, bool *is_free)
+static double step(free_set *set, const double *most, double *x)
 {
     double length = 1;
     for (size_t f = 0; f < set->count; f++)
-        length = fmin(length, way(x[set->column[f]], solution[f], most_of(most, set->column[f])));
+        length = fmin(length, way(x[set->column[f]], set->solution[f], most_of(most, set->column[f])));
     for (size_t f = 0; f < set->count; f++) {
         size_t k = set->column[f];
-        double to = solution[f];
-        is_free[k] = length >= 1 || way(x[k], to, most_of(most, k)) > length;
-        x[k] = is_free[k] ? x[k] + length * (to - x[k]) : to <= 0 ? 0 : most_of(most, k);
+        double to = set->solution[f], limit = most_of(most, k);
+        set->is_free[k] = length >= 1 || way(x[k], to, limit) > length;
+        x[k] = set->is_free[k] ? x[k] + length * (to - x[k]) : to <= 0 ? 0 : limit;
     }
+    free_set_update(set);
     return length;
 }
 
@@ -307,30 +329,27 @@ static bool all_finite(const jm__qr *qr)
     return true;
 }
 
-jm_status jm__nnls_solve(const jm__qr *qr, const double *most, double *x, bool *is_free, jm_error *err)
+jm_status jm__nnls_solve(const jm__qr *qr, const double *most, double *x, jm_error *err)
 {
     if (qr->columns == 0) return JM_OK;
     if (!all_finite(qr))
         return jm__fail(err, JM_INTERNAL, 0, "jm__nnls_solve", "the fit's equations are no longer finite");
-    free_set set = {0};
+    free_set set;
     bool *refused = calloc(qr->columns, sizeof *refused);
-    double *solution = calloc(qr->columns, sizeof *solution);
-    jm_status status = refused == NULL || solution == NULL ? jm__no_memory(err, "jm__nnls_solve")
-                                                           : free_set_init(&set, qr, err);
-    if (status == JM_OK) start(&set, most, x, is_free, solution);
+    jm_status status = free_set_init(&set, qr, "jm__nnls_solve", err);
+    if (status == JM_OK && refused == NULL) status = jm__no_memory(err, "jm__nnls_solve");
+    if (status == JM_OK) start(&set, most, x);
     /* The set is finite and each turn lowers the sum; the bound only guards against rounding. */
-    for (size_t burst = 0; status == JM_OK && burst < 3 * qr->columns; burst++) {
+    for (size_t turn = 0; status == JM_OK && turn < 3 * qr->columns; turn++) {
         size_t place = steepest(&set, qr, x, refused), entering = set.column[place];
         if (place == qr->columns) break;
-        is_free[entering] = true;
         free_set_add(&set, place);
         bool moved = false;
         for (double length = 0; length < 1;) {
-            bool could = is_free[entering];
-            free_set_solve(&set, x, solution);
-            length = step(&set, most, solution, x, is_free);
+            bool could = set.is_free[entering];
+            free_set_solve(&set, x);
+            length = step(&set, most, x);
             moved = moved || (could && length > 0);
-            free_set_keep(&set, is_free);
         }
         if (moved) /* the sum is lower: whoever could not move may now */
             memset(refused, 0, qr->columns * sizeof *refused);
@@ -339,7 +358,6 @@ jm_status jm__nnls_solve(const jm__qr *qr, const double *most, double *x, bool *
     }
     free_set_free(&set);
     free(refused);
-    free(solution);
     return status;
 }
 
@@ -353,106 +371,51 @@ static double cut_off(double distance)
     return 1 + distance * distance - distance * hazard;
 }
 
-/* Column `place` of the set, in its order: with rows of the triangle first, then what those leave of it. */
-static const double *column_of(const free_set *set, size_t place)
+/* The variance of the column at a place that is not free: `left`, the square of what the free columns leave
+ * of it, is the inverse of the variance it would have if it were free; its optimum is pull / left beyond the
+ * limit. */
+static double variance_at_limit(const free_set *set, size_t place, double noise)
 {
-    return set->matrix + set->column[place] * set->columns;
-}
-
-/* (R'R)^-1 of the free columns, count * count. */
-static jm_status free_covariance(double *covariance, const free_set *set, jm_error *err)
-{
-    jm__qr first = {0};
-    JM_TRY(jm__qr_init(&first, set->count, err));
-    for (size_t f = 0; f < set->count; f++)
-        memcpy(first.triangle + f * first.stride, column_of(set, f), (f + 1) * sizeof(double));
-    jm__qr_covariance_take(&first, covariance);
-    jm__qr_free(&first);
-    return JM_OK;
-}
-
-/* How the free columns move with column[at]. */
-static void find_partners(double *moved, const free_set *set, size_t at)
-{
-    for (size_t f = set->count; f-- > 0;) {
-        double sum = -column_of(set, at)[f];
-        for (size_t g = f + 1; g < set->count; g++)
-            sum -= column_of(set, g)[f] * moved[g];
-        double pivot = column_of(set, f)[f];
-        moved[f] = pivot != 0 ? sum / pivot : 0;
-    }
-}
-
-/* The variance of a column at its limit: `left`, the square of what the free columns leave of it, is the
- * inverse of the variance it would have if it were free, and its optimum is `pull` / `left` beyond the limit.
- */
-static double variance_at_limit(double left, double pull, double noise)
-{
+    const double *below = column_of(set, place) + set->count;
+    double left = jm__matrix_dot(below, below, set->columns - set->count);
     if (!(left > 0)) return 0;
-    return cut_off(pull / sqrt(left) / noise) / left;
+    return cut_off(fabs(free_set_slope(set, place)) / sqrt(left) / noise) / left;
 }
 
-static void add_partners(double *covariance, const free_set *set, size_t at, const double *moved,
-                         double variance)
+/* How all columns move with the one at a place; with a free one, by an error of 1 in its row of the triangle.
+ */
+static const double *move_with(free_set *set, size_t place)
 {
-    size_t count = set->count;
-    for (size_t f = 0; f <= count; f++) {
-        double *row = covariance + set->column[f < count ? f : at] * set->columns;
-        double here = f < count ? moved[f] : 1;
-        for (size_t g = 0; g <= count; g++)
-            row[set->column[g < count ? g : at]] += variance * here * (g < count ? moved[g] : 1);
-    }
+    bool is_free = place < set->count;
+    size_t rows = is_free ? place + 1 : set->count;
+    double *moved = set->solution, *all = set->rotation; /* used up: room for both */
+    memset(all, 0, set->columns * sizeof *all);
+    for (size_t f = 0; f < rows; f++)
+        moved[f] = is_free ? f == place : -column_of(set, place)[f];
+    free_set_back(set, moved, rows);
+    for (size_t f = 0; f < rows; f++)
+        all[set->column[f]] = moved[f];
+    if (!is_free) all[set->column[place]] = 1;
+    return all;
 }
 
-/* What is allocated for the covariance. */
-typedef struct parts {
-    free_set set;
-    double *first; /* of the free columns */
-    double *moved;
-    double *rest;
-} parts;
-
-static void parts_free(parts *p)
-{
-    free_set_free(&p->set);
-    free(p->first);
-    free(p->moved);
-    free(p->rest);
-}
-
-static jm_status parts_make(parts *p, const jm__qr *qr, const bool *is_free, jm_error *err)
-{
-    size_t columns = qr->columns;
-    *p = (parts){0};
-    p->first = calloc(columns * columns + 1, sizeof *p->first);
-    p->moved = calloc(columns + 1, sizeof *p->moved);
-    p->rest = calloc(columns + 1, sizeof *p->rest);
-    if (p->first == NULL || p->moved == NULL || p->rest == NULL)
-        return jm__no_memory(err, "jm__nnls_covariance");
-    JM_TRY(free_set_init(&p->set, qr, err));
-    free_set_keep(&p->set, is_free);
-    return free_covariance(p->first, &p->set, err);
-}
-
-jm_status jm__nnls_covariance(const jm__qr *qr, const double *x, const bool *is_free, double noise,
+jm_status jm__nnls_covariance(const jm__qr *qr, const double *most, const double *x, double noise,
                               double *covariance, jm_error *err)
 {
-    size_t columns = qr->columns;
-    parts p;
-    jm_status status = parts_make(&p, qr, is_free, err);
-    memset(covariance, 0, columns * columns * sizeof(double));
-    if (status == JM_OK) jm__qr_rest(qr, x, p.rest);
-    size_t count = p.set.count;
-    for (size_t f = 0; status == JM_OK && f < count; f++)
-        for (size_t g = 0; g < count; g++)
-            covariance[p.set.column[f] * columns + p.set.column[g]] = p.first[f * count + g];
-    for (size_t at = count; status == JM_OK && at < columns; at++) {
-        const double *below = column_of(&p.set, at) + count;
-        double left = jm__matrix_dot(below, below, columns - count);
-        double pull = fabs(jm__qr_column_dot(qr, p.set.column[at], p.rest));
-        find_partners(p.moved, &p.set, at);
-        add_partners(covariance, &p.set, at, p.moved, variance_at_limit(left, pull, noise));
+    size_t n = qr->columns;
+    free_set set;
+    jm_status status = free_set_init(&set, qr, "jm__nnls_covariance", err);
+    memset(covariance, 0, n * n * sizeof *covariance);
+    if (status == JM_OK) {
+        for (size_t k = 0; k < n; k++)
+            set.is_free[k] = x[k] > 0 && x[k] < most_of(most, k);
+        free_set_update(&set);
+        free_set_solve(&set, x);
+        for (size_t place = 0; place < n; place++) {
+            double variance = place < set.count ? 1 : variance_at_limit(&set, place, noise);
+            jm__matrix_add_outer(covariance, variance, move_with(&set, place), n);
+        }
     }
-    parts_free(&p);
+    free_set_free(&set);
     return status;
 }

@@ -13,18 +13,6 @@
  * four are left for all others, and not much beyond it the sums are no longer finite. */
 #define JM_PRIOR_SUREST 1e12
 
-jm_status jm__prior_init(jm__prior *prior, jm_provenance provenance, size_t columns, jm_error *err)
-{
-    enum { FIRST = 4 };
-    *prior = (jm__prior){.provenance = provenance, .columns = columns, .capacity = FIRST};
-    prior->row = calloc(FIRST * (columns + 1), sizeof(double));
-    prior->value = calloc(FIRST, sizeof(double));
-    prior->u = calloc(FIRST, sizeof(double));
-    if (prior->row != NULL && prior->value != NULL && prior->u != NULL) return JM_OK;
-    jm__prior_free(prior);
-    return jm__no_memory(err, "jm__prior_init");
-}
-
 void jm__prior_free(jm__prior *prior)
 {
     free(prior->row);
@@ -47,7 +35,8 @@ bool jm__prior_is_sane(double value, double u)
     return u > 0 && isfinite(u) && isfinite(value) && fmax(1, fabs(value)) <= JM_PRIOR_SUREST * u;
 }
 
-jm_status jm__prior_add(jm__prior *prior, const double *row, double value, double u, jm_error *err)
+/* One more equation: room for its row, zeroed. */
+static jm_status push(jm__prior *prior, double **row, double value, double u, jm_error *err)
 {
     if (!jm__prior_is_sane(value, u))
         return jm__fail(err, JM_BAD_DATA, 0, "jm__prior_add", "a prior of %g with the uncertainty %g is none",
@@ -55,26 +44,32 @@ jm_status jm__prior_add(jm__prior *prior, const double *row, double value, doubl
     if (prior->covariance != NULL)
         return jm__fail(err, JM_INTERNAL, 0, "jm__prior_add", "equations come before the errors they share");
     if (prior->rows == prior->capacity) {
-        size_t larger = 2 * prior->capacity;
+        size_t larger = 2 * prior->capacity + 4;
         if (!grow(&prior->row, larger * prior->columns) || !grow(&prior->value, larger) ||
             !grow(&prior->u, larger))
             return jm__no_memory(err, "jm__prior_add");
         prior->capacity = larger;
     }
-    memcpy(prior->row + prior->rows * prior->columns, row, prior->columns * sizeof *row);
+    *row = memset(prior->row + prior->rows * prior->columns, 0, prior->columns * sizeof **row);
     prior->value[prior->rows] = value;
     prior->u[prior->rows++] = u;
     return JM_OK;
 }
 
+jm_status jm__prior_add(jm__prior *prior, const double *row, double value, double u, jm_error *err)
+{
+    double *own;
+    JM_TRY(push(prior, &own, value, u, err));
+    memcpy(own, row, prior->columns * sizeof *own);
+    return JM_OK;
+}
+
 jm_status jm__prior_add_power(jm__prior *prior, size_t column, double power_w, double u_w, jm_error *err)
 {
-    double *row = calloc(prior->columns + 1, sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__prior_add_power");
-    row[column] = 1;
-    jm_status status = jm__prior_add(prior, row, power_w, u_w, err);
-    free(row);
-    return status;
+    double *own;
+    JM_TRY(push(prior, &own, power_w, u_w, err));
+    own[column] = 1;
+    return JM_OK;
 }
 
 static jm_status share(jm__prior *prior, jm_error *err)
@@ -86,9 +81,7 @@ static jm_status share(jm__prior *prior, jm_error *err)
 jm_status jm__prior_share(jm__prior *prior, const double *error, jm_error *err)
 {
     JM_TRY(share(prior, err));
-    for (size_t i = 0; i < prior->rows; i++)
-        for (size_t j = 0; j < prior->rows; j++)
-            prior->covariance[i * prior->rows + j] += error[i] * error[j];
+    jm__matrix_add_outer(prior->covariance, 1, error, prior->rows);
     return JM_OK;
 }
 
@@ -100,75 +93,44 @@ jm_status jm__prior_covary(jm__prior *prior, const double *covariance, jm_error 
     return JM_OK;
 }
 
-static jm_status fold_shared(const jm__prior *prior, jm__qr *qr, jm_error *err)
+/* Rows and values in units of errors that are independent; false if the errors are no covariance. `lower`:
+ * rows * rows; NULL: the equations share none. */
+static bool whiten(double *rows, double *values, double *lower, const jm__prior *prior)
 {
     size_t n = prior->rows, columns = prior->columns;
-    double *lower = malloc((n * n + 1) * sizeof *lower), *values = malloc((n + 1) * sizeof *values);
-    double *rows = malloc((n * columns + 1) * sizeof *rows);
-    jm_status status = JM_OK;
-    if (lower == NULL || values == NULL || rows == NULL) {
-        status = jm__no_memory(err, "jm__prior_fold");
-        goto out;
-    }
+    for (size_t i = 0; lower == NULL && i < n * columns; i++)
+        rows[i] /= prior->u[i / columns];
+    for (size_t i = 0; lower == NULL && i < n; i++)
+        values[i] /= prior->u[i];
+    if (lower == NULL) return true;
     memcpy(lower, prior->covariance, n * n * sizeof *lower);
-    memcpy(values, prior->value, n * sizeof *values);
-    memcpy(rows, prior->row, n * columns * sizeof *rows);
     for (size_t i = 0; i < n; i++)
         lower[i * n + i] += prior->u[i] * prior->u[i];
-    if (!jm__matrix_factor(lower, n)) {
-        status =
-            jm__fail(err, JM_BAD_DATA, 0, "jm__prior_fold", "the errors of a prior are not a covariance");
-        goto out;
-    }
-    for (size_t i = 0; i < n; i++) {
-        jm__matrix_whiten(rows, columns, lower, i, n);
-        jm__matrix_whiten(values, 1, lower, i, n);
-        jm__qr_add(qr, rows + i * columns, values[i]);
-    }
-out:
-    free(lower);
-    free(values);
-    free(rows);
-    return status;
+    if (!jm__matrix_factor(lower, n)) return false;
+    jm__matrix_whiten(rows, columns, lower, n);
+    jm__matrix_forward(values, lower, n);
+    return true;
 }
 
 /* Fold the equations into `qr`, each in units of its error. BAD_DATA if their covariance is none. */
 static jm_status prior_fold(const jm__prior *prior, jm__qr *qr, jm_error *err)
 {
-    if (prior->covariance != NULL) return fold_shared(prior, qr, err);
-    double *row = malloc((prior->columns + 1) * sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__prior_fold");
-    for (size_t i = 0; i < prior->rows; i++) {
-        for (size_t k = 0; k < prior->columns; k++)
-            row[k] = prior->row[i * prior->columns + k] / prior->u[i];
-        jm__qr_add(qr, row, prior->value[i] / prior->u[i]);
+    size_t n = prior->rows, columns = prior->columns, square = prior->covariance != NULL ? n * n : 0;
+    double *rows = malloc((n * columns + n + square + 1) * sizeof *rows);
+    if (rows == NULL) return jm__no_memory(err, "jm__prior_fold");
+    double *values = rows + n * columns;
+    jm_status status = JM_OK;
+    if (n > 0) {
+        memcpy(rows, prior->row, n * columns * sizeof *rows);
+        memcpy(values, prior->value, n * sizeof *values);
     }
-    free(row);
-    return JM_OK;
-}
-
-/* R'R of a finished triangle. */
-static void information_of(double *out, const jm__qr *qr)
-{
-    size_t n = qr->columns;
-    for (size_t k = 0; k < n; k++) {
-        for (size_t m = k; m < n; m++) {
-            double sum = 0;
-            for (size_t i = 0; i <= k; i++)
-                sum += qr->triangle[k * qr->stride + i] * qr->triangle[m * qr->stride + i];
-            out[k * n + m] = out[m * n + k] = sum;
-        }
-    }
-}
-
-/* The rows of a finished triangle, times `weight`. */
-static void append(jm__qr *joint, const jm__qr *from, double weight, double *row)
-{
-    for (size_t i = 0; i < from->columns; i++) {
-        for (size_t k = 0; k < from->columns; k++)
-            row[k] = k >= i ? weight * from->triangle[k * from->stride + i] : 0;
-        jm__qr_add(joint, row, weight * from->triangle[from->columns * from->stride + i]);
-    }
+    if (!whiten(rows, values, prior->covariance != NULL ? values + n : NULL, prior))
+        status =
+            jm__fail(err, JM_BAD_DATA, 0, "jm__prior_fold", "the errors of a prior are not a covariance");
+    for (size_t i = 0; status == JM_OK && i < n; i++)
+        jm__qr_add(qr, rows + i * columns, values[i]);
+    free(rows);
+    return status;
 }
 
 /* A prior among others: by itself first, for what it alone tells. */
@@ -177,18 +139,16 @@ static jm_status fold_part(jm__joint_prior *joint_prior, jm__joint_prior_part *p
 {
     size_t n = joint_prior->columns;
     jm__qr own = {0};
-    double *row = malloc((n + 1) * sizeof *row);
     part->information = malloc((n * n + 1) * sizeof *part->information);
-    jm_status status = row == NULL || part->information == NULL ? jm__no_memory(err, "jm__joint_prior_make")
-                                                                : jm__qr_init(&own, n, err);
+    jm_status status =
+        part->information == NULL ? jm__no_memory(err, "jm__joint_prior_make") : jm__qr_init(&own, n, err);
     if (status == JM_OK) status = prior_fold(prior, &own, err);
     if (status == JM_OK) {
         jm__qr_finish(&own);
-        information_of(part->information, &own);
-        append(&joint_prior->equations, &own, 1, row);
+        jm__qr_information(part->information, NULL, &own, 0);
+        jm__qr_append(&joint_prior->equations, &own, 1);
     }
     jm__qr_free(&own);
-    free(row);
     return status;
 }
 
@@ -212,8 +172,8 @@ static jm_status share_out(jm__joint_prior *joint_prior, jm_error *err)
         part->share = malloc((n * n + 1) * sizeof *part->share);
         all = part->share != NULL;
         if (!all) break;
-        jm__matrix_multiply(marked, 1, part->information, joint_prior->covariance, n);
-        jm__matrix_multiply(part->share, 1, joint_prior->covariance, marked, n);
+        jm__matrix_multiply(marked, part->information, joint_prior->covariance, n);
+        jm__matrix_multiply(part->share, joint_prior->covariance, marked, n);
     }
     free(marked);
     return all ? JM_OK : jm__no_memory(err, "jm__joint_prior_make");
@@ -232,16 +192,10 @@ static jm_status solve(jm__joint_prior *joint_prior, jm_error *err)
     memcpy(inverse.triangle, joint_prior->equations.triangle,
            inverse.stride * inverse.stride * sizeof(double));
     jm__qr_solve(&inverse, joint_prior->power_w);
-    memset(joint_prior->covariance, 0, n * n * sizeof(double));
     jm__qr_covariance_take(&inverse, joint_prior->covariance);
-    information_of(joint_prior->information, &joint_prior->equations);
-    joint_prior->independent = true;
-    for (size_t k = 0; k < n; k++) {
+    jm__qr_information(joint_prior->information, NULL, &joint_prior->equations, 0);
+    for (size_t k = 0; k < n; k++)
         joint_prior->u_w[k] = sqrt(joint_prior->covariance[k * n + k]);
-        for (size_t m = 0; m < n; m++)
-            joint_prior->independent =
-                joint_prior->independent && (m == k || joint_prior->covariance[k * n + m] == 0);
-    }
     jm__qr_free(&inverse);
     return JM_OK;
 }
@@ -249,15 +203,14 @@ static jm_status solve(jm__joint_prior *joint_prior, jm_error *err)
 static jm_status allocate(jm__joint_prior *joint_prior, size_t columns, size_t priors, jm_error *err)
 {
     *joint_prior = (jm__joint_prior){.columns = columns};
-    joint_prior->power_w = calloc(columns + 1, sizeof(double));
-    joint_prior->u_w = calloc(columns + 1, sizeof(double));
-    joint_prior->covariance = calloc(columns * columns + 1, sizeof(double));
-    joint_prior->information = calloc(columns * columns + 1, sizeof(double));
+    joint_prior->power_w = calloc(2 * columns * (1 + columns) + 1, sizeof(double));
     joint_prior->parts = calloc(priors + 1, sizeof *joint_prior->parts);
-    bool all = joint_prior->power_w != NULL && joint_prior->u_w != NULL && joint_prior->covariance != NULL &&
-               joint_prior->information != NULL && joint_prior->parts != NULL;
-    return all ? jm__qr_init(&joint_prior->equations, columns, err)
-               : jm__no_memory(err, "jm__joint_prior_make");
+    if (joint_prior->power_w == NULL || joint_prior->parts == NULL)
+        return jm__no_memory(err, "jm__joint_prior_make");
+    joint_prior->u_w = joint_prior->power_w + columns;
+    joint_prior->covariance = joint_prior->u_w + columns;
+    joint_prior->information = joint_prior->covariance + columns * columns;
+    return jm__qr_init(&joint_prior->equations, columns, err);
 }
 
 jm_status jm__joint_prior_make(jm__joint_prior *joint_prior, const jm__prior *first,
@@ -283,9 +236,6 @@ void jm__joint_prior_free(jm__joint_prior *joint_prior)
 {
     jm__qr_free(&joint_prior->equations);
     free(joint_prior->power_w);
-    free(joint_prior->u_w);
-    free(joint_prior->covariance);
-    free(joint_prior->information);
     for (size_t i = 0; i < joint_prior->part_count; i++) {
         free(joint_prior->parts[i].information);
         free(joint_prior->parts[i].share);
@@ -302,20 +252,6 @@ jm_status jm__joint_prior_limit(jm__joint_prior *joint_prior, const double *most
     if (joint_prior->most_w == NULL) return jm__no_memory(err, "jm__joint_prior_limit");
     memcpy(joint_prior->most_w, most_w, joint_prior->columns * sizeof *most_w);
     return JM_OK;
-}
-
-void jm__joint_prior_add(jm__qr *qr, const jm__joint_prior *joint_prior, double weight, double *row)
-{
-    append(qr, &joint_prior->equations, weight, row);
-}
-
-void jm__joint_prior_append(jm__qr *joint, const jm__qr *data, const jm__joint_prior *joint_prior,
-                            double noise_w, double *row)
-{
-    jm__qr_reset(joint);
-    append(joint, data, 1, row);
-    append(joint, &joint_prior->equations, noise_w, row);
-    jm__qr_finish(joint);
 }
 
 /* The mean is C times the sum over priors of I x, I being the information of each. */
@@ -336,18 +272,15 @@ jm_status jm__joint_prior_moved_by_first(double *out, const jm__joint_prior *joi
 
 jm_status jm__posterior_init(jm__posterior *posterior, size_t columns, jm_error *err)
 {
-    *posterior = (jm__posterior){0};
-    posterior->power_w = calloc(columns + 1, sizeof(double));
-    posterior->covariance = calloc(columns * columns + 1, sizeof(double));
-    if (posterior->power_w != NULL && posterior->covariance != NULL) return JM_OK;
-    jm__posterior_free(posterior);
-    return jm__no_memory(err, "jm__posterior_init");
+    *posterior = (jm__posterior){.power_w = calloc(columns + columns * columns + 1, sizeof(double))};
+    if (posterior->power_w == NULL) return jm__no_memory(err, "jm__posterior_init");
+    posterior->covariance = posterior->power_w + columns;
+    return JM_OK;
 }
 
 void jm__posterior_free(jm__posterior *posterior)
 {
     free(posterior->power_w);
-    free(posterior->covariance);
     *posterior = (jm__posterior){0};
 }
 
@@ -381,58 +314,50 @@ static double decided(const jm__posterior *posterior, const jm__joint_prior *joi
     return sum;
 }
 
+/* Powers within the limits, and their covariance in units of noise_w^2, after these equations and the prior's
+ * times `weight`. `joint`: room for both. */
+static jm_status solve_joint(jm__posterior *posterior, jm__qr *joint, const jm__qr *equations,
+                             const jm__joint_prior *joint_prior, double weight, double noise_w, jm_error *err)
+{
+    jm__qr_reset(joint);
+    jm__qr_append(joint, equations, 1);
+    jm__qr_append(joint, &joint_prior->equations, weight);
+    jm__qr_finish(joint);
+    JM_TRY(jm__nnls_solve(joint, joint_prior->most_w, posterior->power_w, err));
+    return jm__nnls_covariance(joint, joint_prior->most_w, posterior->power_w, noise_w, posterior->covariance,
+                               err);
+}
+
 jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data,
                               const jm__joint_prior *joint_prior, jm_error *err)
 {
     size_t columns = data->columns;
-    double *row = calloc(columns + 1, sizeof *row), rows = (double)data->rows;
-    bool *is_free = calloc(columns + 1, sizeof *is_free);
-    jm__qr joint = {0};
-    jm_status status = row == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_solve") : JM_OK;
-    if (status == JM_OK) status = jm__qr_init(&joint, columns, err);
+    jm__qr joint;
+    JM_TRY(jm__qr_init(&joint, columns, err));
+    jm_status status = JM_OK;
     double noise_w = joint_prior->noise.noise_w, expected = joint_prior->noise.readings;
     double expected_square = expected * noise_w * noise_w;
-    for (int burst = 0; status == JM_OK && burst < 4; burst++) {
-        jm__joint_prior_append(&joint, data, joint_prior, noise_w, row);
-        status = jm__nnls_solve(&joint, joint_prior->most_w, posterior->power_w, is_free, err);
-        if (status == JM_OK)
-            status =
-                jm__nnls_covariance(&joint, posterior->power_w, is_free, noise_w, posterior->covariance, err);
+    for (int round = 0; status == JM_OK && round < 4; round++) {
+        status = solve_joint(posterior, &joint, data, joint_prior, noise_w, noise_w, err);
         if (status != JM_OK) break;
-        double freedom = rows - decided(posterior, joint_prior, noise_w);
-        posterior->freedom = (freedom > 0 ? freedom : 0) + expected;
+        double freedom = (double)data->rows - decided(posterior, joint_prior, noise_w);
+        posterior->freedom = fmax(0, freedom) + expected;
         double square = data_square(data, posterior->power_w) + expected_square;
-        noise_w = sqrt(square / posterior->freedom);
+        posterior->noise_w = noise_w = sqrt(square / posterior->freedom);
     }
-    if (status == JM_OK) {
-        posterior->noise_w = noise_w;
-        for (size_t i = 0; i < columns * columns; i++)
-            posterior->covariance[i] *= noise_w * noise_w;
-    }
+    for (size_t i = 0; status == JM_OK && i < columns * columns; i++)
+        posterior->covariance[i] *= noise_w * noise_w;
     jm__qr_free(&joint);
-    free(row);
-    free(is_free);
     return status;
 }
 
 jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations,
                                const jm__joint_prior *joint_prior, double weight, jm_error *err)
 {
-    size_t columns = joint_prior->columns;
-    double *row = calloc(columns + 1, sizeof *row);
-    bool *is_free = calloc(columns + 1, sizeof *is_free);
-    jm__qr joint = {0};
-    jm_status status = row == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_update") : JM_OK;
-    if (status == JM_OK) status = jm__qr_init(&joint, columns, err);
-    if (status == JM_OK) {
-        jm__joint_prior_append(&joint, equations, joint_prior, weight, row);
-        status = jm__nnls_solve(&joint, joint_prior->most_w, posterior->power_w, is_free, err);
-    }
-    if (status == JM_OK)
-        status = jm__nnls_covariance(&joint, posterior->power_w, is_free, 1, posterior->covariance, err);
+    jm__qr joint;
+    JM_TRY(jm__qr_init(&joint, joint_prior->columns, err));
+    jm_status status = solve_joint(posterior, &joint, equations, joint_prior, weight, 1, err);
     jm__qr_free(&joint);
-    free(row);
-    free(is_free);
     return status;
 }
 
@@ -441,10 +366,9 @@ jm_status jm__posterior_powers(double *power_w, const double *information, const
 {
     size_t n = joint_prior->columns;
     double *factor = malloc((n * n + 2 * n + 1) * sizeof *factor);
-    bool *is_free = calloc(n + 1, sizeof *is_free);
     jm__qr joint = {0};
-    jm_status status = factor == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_powers")
-                                                         : jm__qr_init(&joint, n, err);
+    jm_status status =
+        factor == NULL ? jm__no_memory(err, "jm__posterior_powers") : jm__qr_init(&joint, n, err);
     if (status != JM_OK) goto out;
     double *before = factor + n * n, *right = before + n;
     for (size_t k = 0; k < n; k++)
@@ -460,13 +384,10 @@ jm_status jm__posterior_powers(double *power_w, const double *information, const
         goto out;
     }
     jm__matrix_forward(right, factor, n);
-    for (size_t k = 0; k < n; k++)
-        memcpy(joint.triangle + k * joint.stride, factor + k * n, (k + 1) * sizeof *factor);
-    memcpy(joint.triangle + n * joint.stride, right, n * sizeof *right);
-    status = jm__nnls_solve(&joint, joint_prior->most_w, power_w, is_free, err);
+    jm__qr_load(&joint, factor, right);
+    status = jm__nnls_solve(&joint, joint_prior->most_w, power_w, err);
 out:
     jm__qr_free(&joint);
     free(factor);
-    free(is_free);
     return status;
 }

@@ -12,6 +12,7 @@
 /* A board that reads 0 W still needs an uncertainty above 0. */
 #define JM_POWER_LEAST_W 1e-3
 
+/* Zeroed but for provenance and columns before the first equation. */
 typedef struct jm__prior {
     jm_provenance provenance; /* of a figure that this prior decides */
     size_t columns;
@@ -22,7 +23,6 @@ typedef struct jm__prior {
     double *u;          /* [rows]: standard uncertainty that is the equation's own */
     double *covariance; /* [rows * rows]: of errors that equations share, on top of u; NULL: there are none */
 } jm__prior;
-jm_status jm__prior_init(jm__prior *prior, jm_provenance provenance, size_t columns, jm_error *err);
 void jm__prior_free(jm__prior *prior);
 
 /* Can it be assumed that a value is known to u? Both are finite, and u is neither 0 nor next to it. */
@@ -66,7 +66,6 @@ typedef struct jm__joint_prior {
     double *covariance;  /* [columns * columns], W^2 */
     double *information; /* its inverse */
     double *most_w;      /* [columns]: no power is higher; NULL: there is no limit */
-    bool independent;    /* the covariance has nothing beside its diagonal */
     jm__joint_prior_part *parts;
     size_t part_count;
     jm__noise_prior noise;
@@ -80,14 +79,6 @@ void jm__joint_prior_free(jm__joint_prior *joint_prior);
 
 /* No power can be above most_w[columns], whatever readings say; NULL: no limit. Copied. */
 jm_status jm__joint_prior_limit(jm__joint_prior *joint_prior, const double *most_w, jm_error *err);
-
-/* The prior's equations, each in units of its error times `weight`. `row`: room for one. */
-void jm__joint_prior_add(jm__qr *qr, const jm__joint_prior *joint_prior, double weight, double *row);
-
-/* Start `joint` again from the rows of `data`, then the prior's, weighted for this noise. `row`: room for
- * one. */
-void jm__joint_prior_append(jm__qr *joint, const jm__qr *data, const jm__joint_prior *joint_prior,
-                            double noise_w, double *row);
 
 /* out[columns]: how far the powers move if those that the first prior speaks of move by `shift`. */
 jm_status jm__joint_prior_moved_by_first(double *out, const jm__joint_prior *joint_prior, const double *shift,

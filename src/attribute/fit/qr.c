@@ -109,21 +109,35 @@ void jm__qr_finish(jm__qr *qr)
     qr->block_rows = 0;
 }
 
+static void end_row(jm__qr *qr)
+{
+    qr->rows++;
+    if (++qr->block_rows == BLOCK_ROWS) jm__qr_finish(qr);
+}
+
 void jm__qr_add(jm__qr *qr, const double *row, double rhs)
 {
     double *slot = qr->block + qr->block_rows;
     for (size_t k = 0; k < qr->columns; k++)
         slot[k * BLOCK_ROWS] = row[k];
     slot[qr->columns * BLOCK_ROWS] = rhs;
-    qr->rows++;
-    if (++qr->block_rows == BLOCK_ROWS) jm__qr_finish(qr);
+    end_row(qr);
+}
+
+void jm__qr_append(jm__qr *qr, const jm__qr *from, double weight)
+{
+    for (size_t i = 0; i < from->columns; i++) {
+        double *slot = qr->block + qr->block_rows; /* zeroed */
+        for (size_t k = i; k < from->columns; k++)
+            slot[k * BLOCK_ROWS] = weight * from->triangle[k * from->stride + i];
+        slot[qr->columns * BLOCK_ROWS] = weight * from->triangle[from->columns * from->stride + i];
+        end_row(qr);
+    }
 }
 
 void jm__qr_solve(const jm__qr *qr, double *x)
 {
-    const double *rhs = qr->triangle + qr->columns * qr->stride;
-    for (size_t k = qr->columns; k-- > 0;)
-        x[k] = rhs[k];
+    memcpy(x, qr->triangle + qr->columns * qr->stride, qr->columns * sizeof *x);
     for (size_t k = qr->columns; k-- > 0;) {
         const double *column = qr->triangle + k * qr->stride;
         x[k] = column[k] != 0 ? x[k] / column[k] : 0;
@@ -132,20 +146,29 @@ void jm__qr_solve(const jm__qr *qr, double *x)
     }
 }
 
-void jm__qr_rest(const jm__qr *qr, const double *x, double *rest)
+void jm__qr_load(jm__qr *qr, const double *lower, const double *forward)
 {
-    memcpy(rest, qr->triangle + qr->columns * qr->stride, qr->columns * sizeof(double));
-    for (size_t k = 0; k < qr->columns; k++)
-        for (size_t i = 0; x[k] != 0 && i <= k; i++)
-            rest[i] -= qr->triangle[k * qr->stride + i] * x[k];
+    size_t n = qr->columns;
+    for (size_t k = 0; k < n; k++)
+        memcpy(qr->triangle + k * qr->stride, lower + k * n, (k + 1) * sizeof *lower);
+    memcpy(qr->triangle + n * qr->stride, forward, n * sizeof *forward);
+    qr->triangle[n * qr->stride + n] = 0;
 }
 
-double jm__qr_column_dot(const jm__qr *qr, size_t column, const double *v)
+void jm__qr_information(double *information, double *score, const jm__qr *qr, size_t first)
 {
-    double sum = 0;
-    for (size_t i = 0; i <= column; i++)
-        sum += qr->triangle[column * qr->stride + i] * v[i];
-    return sum;
+    size_t count = qr->columns - first;
+    for (size_t k = 0; k < count; k++) {
+        const double *column = qr->triangle + (first + k) * qr->stride + first;
+        for (size_t m = k; m <= count; m++) {
+            const double *other = column + (m - k) * qr->stride;
+            double sum = 0;
+            for (size_t i = 0; i <= k; i++)
+                sum += column[i] * other[i];
+            if (m < count) information[k * count + m] = information[m * count + k] = sum;
+            if (m == count && score != NULL) score[k] = sum;
+        }
+    }
 }
 
 /* In place: the inverse of an upper triangle. */
@@ -168,6 +191,7 @@ static void invert(double *triangle, size_t columns, size_t stride)
 void jm__qr_covariance_take(jm__qr *qr, double *covariance)
 {
     size_t n = qr->columns;
+    memset(covariance, 0, n * n * sizeof *covariance);
     invert(qr->triangle, n, qr->stride);
     for (size_t m = 0; m < n; m++) {
         const double *u = qr->triangle + m * qr->stride;

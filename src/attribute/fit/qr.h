@@ -25,20 +25,24 @@ void jm__qr_reset(jm__qr *qr);
 /* One equation row . x = rhs, already weighted. */
 void jm__qr_add(jm__qr *qr, const double *row, double rhs);
 
+/* The equations of a finished triangle of at most as many columns, times `weight`. */
+void jm__qr_append(jm__qr *qr, const jm__qr *from, double weight);
+
 /* Fold in what waits; before the triangle is read. */
 void jm__qr_finish(jm__qr *qr);
 
 /* x of a finished triangle; 0 for a column that no equation speaks of. */
 void jm__qr_solve(const jm__qr *qr, double *x);
 
-/* rest[columns]: what x leaves of the right-hand side of a finished triangle. */
-void jm__qr_rest(const jm__qr *qr, const double *x, double *rest);
+/* The finished triangle of the normal equations L L' x = rhs, of the lower half of `lower` and of L^-1 rhs.
+ */
+void jm__qr_load(jm__qr *qr, const double *lower, const double *forward);
 
-/* A column of R times v[columns]. */
-double jm__qr_column_dot(const jm__qr *qr, size_t column, const double *v);
+/* `information`: R'R of a finished triangle's rows and columns from `first` on, and `score`: R' times their
+ * right-hand side; NULL: not wanted. */
+void jm__qr_information(double *information, double *score, const jm__qr *qr, size_t first);
 
-/* Add (R'R)^-1 into the lower half of `covariance`, then mirror it: columns * columns, zeroed by the caller.
- * The triangle is used up. */
+/* `covariance`: (R'R)^-1, columns * columns. The triangle is used up. */
 void jm__qr_covariance_take(jm__qr *qr, double *covariance);
 
 #endif

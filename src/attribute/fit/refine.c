@@ -1,150 +1,14 @@
-/* What a first fit leaves of a sample of readings, and what would explain more of it: other powers by place,
- * and by clock. */
+/* What a first fit leaves of a sample of readings, and which other powers by place would explain more of it.
+ */
 #include "attribute/fit/refine.h"
 
+#include "attribute/fit/nnls.h"
 #include "attribute/input/ring_grid.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Something must be twenty times likelier than not: its logarithm. */
-#define JM_REFINE_LOG_ODDS 3.0
-
-enum { JM_SAMPLED_LEAST = 200 }; /* fewer readings tell no drift, so nothing is told from drift */
-
-enum {
-    ROOM = 1000000, /* numbers of rows that are kept: 8 MB */
-    LAG = 0,
-    WIDTH,
-    RESPONSES
-};
-
-/* Readings of what powers are learnt from; rows are 0. */
-static jm_status sampled_init(jm__sampled *s, const jm__fit *fit, const jm__fit_input *input, size_t behind,
-                              jm_error *err)
-{
-    *s = (jm__sampled){.fit = fit,
-                       .columns = fit->columns,
-                       .behind = fit->columns + RESPONSES,
-                       .width = fit->columns + RESPONSES + behind,
-                       .sensor = input->sensor};
-    jm__reading_list all = {0};
-    size_t most = ROOM / s->width;
-    if (most < 4 * s->width) most = 4 * s->width;
-    jm_status status = jm__readings_choose(&all, input->sensor, input->readings, input->reading_count,
-                                           input->learn, input->unknown, err);
-    if (status == JM_OK && fit->calibration.moved)
-        status = jm__ring_grid(all.items, all.count, input->sensor->period_ns, true, err);
-    if (status == JM_OK) status = jm__readings_sample(&s->readings, &all, most, err);
-    jm__vec_free(&all);
-    if (status != JM_OK) return status;
-    s->rows = calloc(s->readings.count * s->width + 1, sizeof *s->rows);
-    s->x = calloc(s->width + 1, sizeof *s->x);
-    s->residual = calloc(s->readings.count + 1, sizeof *s->residual);
-    if (s->rows == NULL || s->x == NULL || s->residual == NULL) return jm__no_memory(err, "jm__sampled_init");
-    return jm__qr_init(&s->qr, s->width, err);
-}
-
-static void sampled_free(jm__sampled *s)
-{
-    jm__vec_free(&s->readings);
-    jm__qr_free(&s->qr);
-    free(s->rows);
-    free(s->x);
-    free(s->residual);
-    *s = (jm__sampled){0};
-}
-
-/* `sign` times what the readings should say with this response, into a column of the rows. */
-static void add_expected(jm__sampled *s, jm__design *design, jm__response response, size_t column,
-                         double sign)
-{
-    jm__design_start(design, response);
-    for (size_t i = 0; i < s->readings.count; i++) {
-        const double *row = jm__design_row(design, s->readings.items[i].t_ns);
-        double *to = s->rows + i * s->width + column;
-        for (size_t k = 0; k < s->columns; k++)
-            *to += sign * row[k] * s->fit->power_w[k];
-    }
-}
-
-/* Once the rows have what the fit's columns weigh: what another lag or width of the response would change.
- * The pieces give the fit's columns. A column is the change by one standard uncertainty of the profile. */
-static jm_status sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_error *err)
-{
-    const jm__calibration profile = jm__calibration_of(s->sensor);
-    jm__design design = {0};
-    JM_TRY(jm__design_init(&design, pieces, s->columns, err));
-    for (size_t way = LAG; way < RESPONSES; way++) {
-        jm__response response = s->fit->calibration.response;
-        if (way == LAG) response.lag_ns += sqrt(profile.lag_variance);
-        if (way == WIDTH) response.width_ns += sqrt(profile.width_variance);
-        for (size_t i = 0; i < s->readings.count; i++)
-            s->rows[i * s->width + s->columns + way] = 0;
-        add_expected(s, &design, response, s->columns + way, 1);
-        add_expected(s, &design, s->fit->calibration.response, s->columns + way, -1);
-    }
-    jm__design_free(&design);
-    return jm__pieces_check(pieces, err);
-}
-
-/* The rows as a finished triangle, with what was assumed of the powers beforehand. Priors are weighed for
- * the sensor's own noise: what the residuals show on top of it may be what is looked for. */
-static void sampled_fold(jm__sampled *s)
-{
-    double noise_w = s->fit->joint_prior.noise.noise_w, *row = s->x;
-    jm__qr_reset(&s->qr);
-    for (size_t i = 0; i < s->readings.count; i++)
-        jm__qr_add(&s->qr, s->rows + i * s->width, s->readings.items[i].value);
-    memset(row, 0, s->width * sizeof *row);
-    jm__joint_prior_add(&s->qr, &s->fit->joint_prior, noise_w, row);
-    memset(row, 0, s->width * sizeof *row);
-    for (size_t k = s->columns; k < s->behind; k++) {
-        row[k] = noise_w;
-        jm__qr_add(&s->qr, row, 0);
-        row[k] = 0;
-    }
-    jm__qr_finish(&s->qr);
-}
-
-static void solve_given_those_behind(jm__sampled *s)
-{
-    for (size_t i = s->behind; i-- > 0;) {
-        s->x[i] = s->qr.triangle[s->width * s->qr.stride + i];
-        for (size_t k = i + 1; k < s->width; k++)
-            s->x[i] -= s->qr.triangle[k * s->qr.stride + i] * s->x[k];
-        s->x[i] /= s->qr.triangle[i * s->qr.stride + i];
-    }
-}
-
-/* The noise that is left, given x[behind] to x[width - 1]; fills the others. */
-static jm__noise sampled_noise(jm__sampled *s)
-{
-    double square = 0, count = (double)s->readings.count,
-           freedom = fmax(count / 2, count - (double)s->columns);
-    solve_given_those_behind(s);
-    for (size_t i = 0; i < s->readings.count; i++) {
-        const double *row = s->rows + i * s->width;
-        s->residual[i] = s->readings.items[i].value;
-        for (size_t k = 0; k < s->width; k++)
-            s->residual[i] -= row[k] * s->x[k];
-        square += s->residual[i] * s->residual[i];
-    }
-    const jm__pass pass = {
-        .readings = s->readings.items, .count = s->readings.count, .period_ns = s->sensor->period_ns};
-    jm__noise noise;
-    jm__noise_of_residuals(&noise, &pass, s->residual, freedom);
-    if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = fmax(1e-9, square / freedom)};
-    return noise;
-}
-
-/* The variance of noise that a difference between long intervals of time sees. */
-static double noise_lasting(const jm__noise *noise)
-{
-    return noise->white + noise->drift * (1 + noise->keep) / (1 - noise->keep);
-}
 
 /* Choices: what a class of less could draw otherwise, or a part of less, is not worth a column. */
 static const double least_class = 0.01, least_part = 0.002; /* of the busy time */
@@ -197,40 +61,45 @@ static bool add_column(jm__parts *parts, const jm__work_set *set, const jm__boar
     return all;
 }
 
-static void take_back(jm__parts *parts, const jm__board_work *work, size_t uses, uint32_t column,
+static void take_back(jm__parts *parts, const jm__work_set *set, const jm__board_work *work, uint32_t column,
                       size_t first)
 {
-    for (size_t u = 0; u < uses; u++)
+    for (size_t u = 0; u < set->uses.items.count; u++)
         if (work->columns.of_use[u] == column) parts->of_use[u] = JM_NO_PART;
     parts->count = first;
+}
+
+/* The parts of a column, by places as fine as there is room for; none if it is in one place. */
+static void split_column(jm__parts *parts, const jm__work_set *set, const jm__board_work *work,
+                         uint32_t column)
+{
+    size_t first = parts->count;
+    for (int fineness = 0; fineness < FINENESSES; fineness++) {
+        take_back(parts, set, work, column, first);
+        if (add_column(parts, set, work, column, fineness)) break;
+    }
+    if (parts->count - first < 2) take_back(parts, set, work, column, first);
 }
 
 jm_status jm__parts_choose(jm__parts *parts, const jm__work_set *set, const jm__board_work *work,
                            jm_error *err)
 {
-    size_t uses = set->uses.items.count, classes = set->classes.count;
+    size_t uses = set->uses.items.count;
+    const jm__columns *columns = &work->columns;
     *parts = (jm__parts){.of_use = malloc((uses + 1) * sizeof *parts->of_use)};
-    bool *own = calloc(work->columns.count + 1, sizeof *own);
-    jm_status status = parts->of_use == NULL || own == NULL ? jm__no_memory(err, "jm__parts_choose") : JM_OK;
-    for (size_t u = 0; status == JM_OK && u < uses; u++)
+    bool *own = calloc(columns->count + 1, sizeof *own);
+    bool fine = parts->of_use != NULL && own != NULL;
+    for (size_t u = 0; fine && u < uses; u++)
         parts->of_use[u] = JM_NO_PART;
-    for (size_t c = 0; status == JM_OK && c < classes; c++)
-        if (work->columns.of_class[c] != JM_NO_COLUMN && !work->columns.merged[c])
-            own[work->columns.of_class[c]] = true;
-    for (size_t k = 0; k < work->columns.class_columns; k++)
+    for (size_t c = 0; fine && c < set->classes.count; c++)
+        if (columns->of_class[c] != JM_NO_COLUMN && !columns->merged[c]) own[columns->of_class[c]] = true;
+    for (size_t k = 0; k < columns->class_columns; k++)
         parts->busy_s += work->learn_seconds[k];
-    for (uint32_t k = 0; status == JM_OK && k < work->columns.class_columns; k++) {
-        size_t first = parts->count;
-        if (!own[k] || work->learn_seconds[k] < least_class * parts->busy_s) continue;
-        for (int fineness = 0; fineness < FINENESSES; fineness++) {
-            take_back(parts, work, uses, k, first);
-            if (add_column(parts, set, work, k, fineness)) break;
-        }
-        if (parts->count - first < 2)
-            take_back(parts, work, uses, k, first); /* one place: nothing to split */
-    }
+    for (uint32_t k = 0; fine && k < columns->class_columns; k++)
+        if (own[k] && work->learn_seconds[k] >= least_class * parts->busy_s)
+            split_column(parts, set, work, k);
     free(own);
-    return status;
+    return fine ? JM_OK : jm__no_memory(err, "jm__parts_choose");
 }
 
 void jm__parts_free(jm__parts *parts)
@@ -303,50 +172,25 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
     return true;
 }
 
-/* As around.c has it: two places of one kind are as alike as two intervals of a run. */
-static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
-
-jm_status jm__selection_init(jm__selection *selection, const jm__parts *parts, const double *power_w,
-                             jm_error *err)
+jm_status jm__selection_init(jm__selection *s, const jm__parts *parts, const double *power_w,
+                             const jm__qr *folded, jm_error *err)
 {
-    *selection = (jm__selection){.parts = parts, .power_w = power_w};
-    selection->information = calloc(parts->count * parts->count + 1, sizeof(double));
-    selection->score = calloc(parts->count + 1, sizeof(double));
-    bool fine = selection->information != NULL && selection->score != NULL;
-    return fine ? JM_OK : jm__no_memory(err, "jm__split_find");
+    size_t count = parts->count;
+    *s = (jm__selection){.parts = parts, .power_w = power_w};
+    s->information = calloc(2 * count * (count + 1) + 1, sizeof(double));
+    if (s->information == NULL) return jm__no_memory(err, "jm__split_find");
+    s->score = s->information + count * count;
+    s->left = s->score + count;
+    s->left_score = s->left + count * count;
+    jm__qr_information(s->information, s->score, folded, folded->columns - count);
+    jm__selection_update(s, 0);
+    return JM_OK;
 }
 
 void jm__selection_free(jm__selection *selection)
 {
     free(selection->information);
-    free(selection->score);
-    selection->information = selection->score = NULL;
-}
-
-static const double *corner(const jm__sampled *sampled, size_t column)
-{
-    return sampled->qr.triangle + (sampled->behind + column) * sampled->qr.stride + sampled->behind;
-}
-
-/* I and g of one's own columns, [count * count] and [count], of a folded sample. */
-static void take_corner(double *information, double *score, const jm__sampled *sampled, size_t count)
-{
-    for (size_t p = 0; p < count; p++) {
-        score[p] = 0;
-        for (size_t i = 0; i <= p; i++)
-            score[p] += corner(sampled, p)[i] * corner(sampled, count)[i];
-        for (size_t q = p; q < count; q++) {
-            double sum = 0;
-            for (size_t i = 0; i <= p; i++)
-                sum += corner(sampled, p)[i] * corner(sampled, q)[i];
-            information[p * count + q] = information[q * count + p] = sum;
-        }
-    }
-}
-
-void jm__selection_take_corner(jm__selection *s, const jm__sampled *sampled)
-{
-    take_corner(s->information, s->score, sampled, s->parts->count);
+    selection->information = NULL;
 }
 
 /* The sum over the parts of a set of `values`, by their number. */
@@ -358,109 +202,64 @@ static double sum_over(const jm__part_set *set, const double *values)
     return sum;
 }
 
-static double score_of(const jm__selection *s, const jm__part_set *set)
-{
-    return sum_over(set, s->score);
-}
-
-static double information_of(const jm__selection *s, const jm__part_set *a, const jm__part_set *b)
-{
-    double sum = 0;
-    for (size_t i = 0; a->bits >> i != 0; i++)
-        if (a->bits >> i & 1) sum += sum_over(b, s->information + (a->first + i) * s->parts->count);
-    return sum;
-}
-
 double jm__selection_usual_square(const jm__selection *s, const jm__part_set *set)
 {
-    double power_w = s->power_w[s->parts->items[set->first].column];
-    return 2 * pow(fmax(least_u_w, usual_difference * power_w), 2);
-}
-
-/* lower^-1 of what a set shares with the selection. */
-static void shared_with_selection(double *out, const jm__selection *s, const jm__part_set *set)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        out[i] = information_of(s, &s->items[i].set, set);
-        for (size_t j = 0; j < i; j++)
-            out[i] -= s->lower[i * JM_SELECTION_MAX + j] * out[j];
-        out[i] /= s->lower[i * JM_SELECTION_MAX + i];
-    }
-}
-
-/* I and g of a set, the selection taken out. */
-static void seen_of(const jm__selection *s, const jm__part_set *set, double *information, double *score)
-{
-    double shared[JM_SELECTION_MAX];
-    shared_with_selection(shared, s, set);
-    *information = information_of(s, set, set);
-    *score = score_of(s, set);
-    for (size_t i = 0; i < s->count; i++) {
-        *information -= shared[i] * shared[i];
-        *score -= shared[i] * s->marked[i];
-    }
-    *information = fmax(0, *information);
+    return 2 * pow(jm__selection_differ_w(s, s->parts->items[set->first].column, 0), 2);
 }
 
 double jm__selection_information(const jm__selection *s, const jm__part_set *set)
 {
-    double information, score;
-    seen_of(s, set, &information, &score);
-    return information;
+    double sum = 0;
+    for (size_t i = 0; set->bits >> i != 0; i++)
+        if (set->bits >> i & 1) sum += sum_over(set, s->left + (set->first + i) * s->parts->count);
+    return fmax(0, sum);
 }
 
 double jm__selection_gain(const jm__selection *s, const jm__part_set *set, double variance, double *q)
 {
-    double usual = jm__selection_usual_square(s, set), information, score;
-    seen_of(s, set, &information, &score);
+    double usual = jm__selection_usual_square(s, set), information = jm__selection_information(s, set);
+    double score = sum_over(set, s->left_score);
     *q = usual;
     for (int round = 0; round < 12; round++) {
         double v = 1 / (information / variance + 1 / *q), d = score / variance * v;
-        *q = (difference_freedom * usual + d * d + v) / (difference_freedom + 1);
+        *q = (JM_DIFFERENCE_FREEDOM * usual + d * d + v) / (JM_DIFFERENCE_FREEDOM + 1);
     }
     double gain = score * score * *q / (variance * (variance + information * *q));
-    double tail = difference_freedom * log(fmax(1, *q / usual));
+    double tail = JM_DIFFERENCE_FREEDOM * log(fmax(1, *q / usual));
     return (gain - log1p(information * *q / variance) - tail) / 2;
 }
 
-void jm__selection_factor(jm__selection *s, double variance)
+void jm__selection_update(jm__selection *s, double variance)
 {
-    size_t count = s->count;
-    for (size_t i = 0; i < count; i++) {
-        s->count = i;
-        double *row = s->lower + i * JM_SELECTION_MAX, square = variance / s->items[i].q;
-        const jm__part_set *set = &s->items[i].set;
-        shared_with_selection(row, s, set);
-        square += information_of(s, set, set);
-        s->marked[i] = score_of(s, set);
-        for (size_t j = 0; j < i; j++) {
-            square -= row[j] * row[j];
-            s->marked[i] -= row[j] * s->marked[j];
-        }
-        row[i] = sqrt(fmax(square, variance / s->items[i].q));
-        s->marked[i] /= row[i];
+    size_t count = s->parts->count;
+    memcpy(s->left, s->information, count * (count + 1) * sizeof *s->left);
+    for (jm__pick *pick = s->items; pick < s->items + s->count; pick++) {
+        pick->square = jm__selection_information(s, &pick->set) + variance / pick->q;
+        pick->score = sum_over(&pick->set, s->left_score);
+        for (size_t p = 0; p < count; p++)
+            pick->shared[p] = sum_over(&pick->set, s->left + p * count);
+        for (size_t p = 0; p < count; p++)
+            s->left_score[p] -= pick->shared[p] * pick->score / pick->square;
+        jm__matrix_add_outer(s->left, -1 / pick->square, pick->shared, count);
     }
-    s->count = count;
 }
 
+/* Of the last one first, as it was picked with all others known. */
 void jm__selection_differences(const jm__selection *s, double *out)
 {
-    double d[JM_SELECTION_MAX];
-    memset(out, 0, s->parts->count * sizeof *out);
+    size_t count = s->parts->count;
+    memset(out, 0, count * sizeof *out);
     for (size_t i = s->count; i-- > 0;) {
-        d[i] = s->marked[i];
-        for (size_t j = i + 1; j < s->count; j++)
-            d[i] -= s->lower[j * JM_SELECTION_MAX + i] * d[j];
-        d[i] /= s->lower[i * JM_SELECTION_MAX + i];
-        const jm__part_set *set = &s->items[i].set;
-        for (size_t p = 0; set->bits >> p != 0; p++)
-            if (set->bits >> p & 1) out[set->first + p] += d[i];
+        const jm__pick *pick = &s->items[i];
+        double d = (pick->score - jm__matrix_dot(pick->shared, out, count)) / pick->square;
+        for (size_t p = 0; pick->set.bits >> p != 0; p++)
+            if (pick->set.bits >> p & 1) out[pick->set.first + p] += d;
     }
 }
 
 double jm__selection_differ_w(const jm__selection *s, uint32_t column, uint32_t bits)
 {
-    double square = pow(fmax(least_u_w, usual_difference * s->power_w[column]), 2);
+    double square = pow(fmax(JM_DIFFERENCE_LEAST_W, JM_DISCREPANCY_USUAL_U * s->power_w[column]), 2);
     for (size_t i = 0; i < s->count; i++)
         if (bits >> i & 1) square += s->items[i].q;
     return sqrt(square);
@@ -471,7 +270,10 @@ double jm__selection_differ_w(const jm__selection *s, uint32_t column, uint32_t 
  * Noise that drifts looks like a difference between two long intervals of time: its variance is that of a
  * mean over long intervals, of the residuals that are left once the set is picked. */
 
-enum { REFUSALS_MAX = 8 }; /* candidates that do not hold what they promised */
+enum {
+    REFUSALS_MAX = 8, /* candidates that do not hold what they promised */
+    ROOM = 1000000    /* numbers of rows that are kept: 8 MB */
+};
 
 /* A choice: what a type of layer with less of the busy time differs by is small beside what is known of the
  * whole. */
@@ -481,21 +283,78 @@ static const double unmarked_part = 0.02;
  * to 1 / (1 + 8). */
 static const double marked_information = 8;
 
+/* What another lag and width of the response would change. */
+enum { LAG, WIDTH, RESPONSES };
+
+/* A sample of the readings and their rows of the design: columns of the fit, two for the response, and one
+ * for each part. */
 typedef struct selection {
     const jm__refine_input *in;
     jm__parts parts;
     jm__part_sets sets;
-    jm__sampled sampled; /* with the parts behind the columns */
+    size_t columns;      /* of the fit */
+    size_t first, width; /* the first column of parts; of all */
+    jm__reading_list readings;
+    double *rows;     /* [readings * width] */
+    double *residual; /* [readings] */
+    double *x;        /* [width] */
+    jm__qr qr;
     jm__selection selection;
     jm__noise noise; /* that the classes and the selection leave */
 } selection;
 
 /* ---- the design by part */
 
+/* Readings of what powers are learnt from. */
+static jm_status choose_readings(selection *s, jm_error *err)
+{
+    const jm__fit_input *input = s->in->fit_input;
+    jm__reading_list all = {0};
+    size_t most = ROOM / s->width;
+    if (most < 4 * s->width) most = 4 * s->width;
+    jm_status status = jm__readings_choose(&all, input->sensor, input->readings, input->reading_count,
+                                           input->learn, input->unknown, err);
+    if (status == JM_OK && s->in->fit->calibration.moved)
+        status = jm__ring_grid(all.items, all.count, input->sensor->period_ns, true, err);
+    if (status == JM_OK) status = jm__readings_sample(&s->readings, &all, most, err);
+    jm__vec_free(&all);
+    return status;
+}
+
+/* Rows with the parts of classes apart, and their sums as classes. */
+static void fill_parts(selection *s, jm__design *design)
+{
+    jm__design_start(design, s->in->fit->calibration.response);
+    for (size_t i = 0; i < s->readings.count; i++) {
+        double *row = s->rows + i * s->width;
+        memcpy(row, jm__design_row(design, s->readings.items[i].t_ns), s->width * sizeof *row);
+        for (size_t p = 0; p < s->parts.count; p++)
+            row[s->parts.items[p].column] += row[s->first + p];
+    }
+}
+
+/* What readings would be more if lag or width were one standard uncertainty of the profile more. */
+static void fill_response(selection *s, jm__design *design)
+{
+    const double *power_w = s->in->fit->power_w;
+    const jm__calibration profile = jm__calibration_of(s->in->fit_input->sensor);
+    for (size_t way = LAG; way < RESPONSES; way++) {
+        jm__response response = s->in->fit->calibration.response;
+        if (way == LAG) response.lag_ns += sqrt(profile.lag_variance);
+        if (way == WIDTH) response.width_ns += sqrt(profile.width_variance);
+        jm__design_start(design, response);
+        for (size_t i = 0; i < s->readings.count; i++) {
+            double *row = s->rows + i * s->width;
+            const double *other = jm__design_row(design, s->readings.items[i].t_ns);
+            row[s->columns + way] =
+                jm__matrix_dot(other, power_w, s->columns) - jm__matrix_dot(row, power_w, s->columns);
+        }
+    }
+}
+
 static jm_status fill_rows(selection *s, jm_error *err)
 {
     jm__board_work *work = s->in->work;
-    jm__sampled *sampled = &s->sampled;
     size_t codes = JM_IDLE_STATES + s->in->set->pass_uses;
     const uint32_t *usual = work->pieces.column_of, *use_of = s->in->set->use_of;
     uint32_t *column_of = malloc(codes * sizeof *column_of);
@@ -504,22 +363,35 @@ static jm_status fill_rows(selection *s, jm_error *err)
     memcpy(column_of, usual, codes * sizeof *column_of);
     for (size_t i = JM_IDLE_STATES; i < codes; i++) {
         uint32_t part = s->parts.of_use[use_of[i - JM_IDLE_STATES]];
-        if (part != JM_NO_PART) column_of[i] = (uint32_t)sampled->behind + part;
+        if (part != JM_NO_PART) column_of[i] = (uint32_t)s->first + part;
     }
-    work->pieces.column_of = column_of;
-    jm_status status = jm__design_init(&design, &work->pieces, sampled->width, err);
-    if (status == JM_OK) jm__design_start(&design, s->in->fit->calibration.response);
-    for (size_t i = 0; status == JM_OK && i < sampled->readings.count; i++) {
-        double *row = sampled->rows + i * sampled->width;
-        memcpy(row, jm__design_row(&design, sampled->readings.items[i].t_ns), sampled->width * sizeof *row);
-        for (size_t p = 0; p < s->parts.count; p++)
-            row[s->parts.items[p].column] += row[sampled->behind + p];
+    jm_status status = jm__design_init(&design, &work->pieces, s->width, err);
+    if (status == JM_OK) {
+        work->pieces.column_of = column_of;
+        fill_parts(s, &design);
+        work->pieces.column_of = usual;
+        fill_response(s, &design);
+        status = jm__pieces_check(&work->pieces, err);
     }
     jm__design_free(&design);
-    work->pieces.column_of = usual;
     free(column_of);
-    if (status == JM_OK) status = sampled_add_response(sampled, &work->pieces, err);
     return status;
+}
+
+/* The rows as a finished triangle, with what was assumed of the powers beforehand. Priors are weighed for
+ * the sensor's own noise: what the residuals show on top of it may be what is looked for. */
+static void fold_rows(selection *s)
+{
+    const jm__joint_prior *joint_prior = &s->in->fit->joint_prior;
+    for (size_t i = 0; i < s->readings.count; i++)
+        jm__qr_add(&s->qr, s->rows + i * s->width, s->readings.items[i].value);
+    jm__qr_append(&s->qr, &joint_prior->equations, joint_prior->noise.noise_w);
+    for (size_t k = s->columns; k < s->first; k++) {
+        s->x[k] = joint_prior->noise.noise_w; /* room for a row */
+        jm__qr_add(&s->qr, s->x, 0);
+        s->x[k] = 0;
+    }
+    jm__qr_finish(&s->qr);
 }
 
 static bool holds(const jm__part_set *set, size_t part)
@@ -532,12 +404,40 @@ static double now(const jm__noise *noise)
     return noise->white + noise->drift;
 }
 
+/* The variance of noise that a difference between long intervals of time sees. */
+static double lasting(const jm__noise *noise)
+{
+    return noise->white + noise->drift * (1 + noise->keep) / (1 - noise->keep);
+}
+
+/* All powers, given those of the parts. */
+static void solve_given_parts(selection *s)
+{
+    for (size_t i = s->first; i-- > 0;) {
+        s->x[i] = s->qr.triangle[s->width * s->qr.stride + i];
+        for (size_t k = i + 1; k < s->width; k++)
+            s->x[i] -= s->qr.triangle[k * s->qr.stride + i] * s->x[k];
+        s->x[i] /= s->qr.triangle[i * s->qr.stride + i];
+    }
+}
+
 /* The noise of what the classes and the selection leave of the readings. */
 static void find_noise(selection *s)
 {
-    jm__selection_differences(&s->selection, s->sampled.x + s->sampled.behind);
-    s->noise = sampled_noise(&s->sampled);
-    jm__selection_factor(&s->selection, now(&s->noise));
+    double count = (double)s->readings.count, freedom = fmax(count / 2, count - (double)s->columns);
+    const jm__pass pass = {.readings = s->readings.items,
+                           .count = s->readings.count,
+                           .period_ns = s->in->fit_input->sensor->period_ns};
+    jm__selection_differences(&s->selection, s->x + s->first);
+    solve_given_parts(s);
+    for (size_t i = 0; i < pass.count; i++)
+        s->residual[i] = pass.readings[i].value - jm__matrix_dot(s->rows + i * s->width, s->x, s->width);
+    jm__noise_of_residuals(&s->noise, &pass, s->residual, freedom);
+    if (now(&s->noise) <= 0) {
+        double square = jm__matrix_dot(s->residual, s->residual, pass.count);
+        s->noise = (jm__noise){.white = fmax(1e-9, square / freedom)};
+    }
+    jm__selection_update(&s->selection, now(&s->noise));
 }
 
 /* With it nothing would be left of its class to compare it with. */
@@ -549,25 +449,14 @@ static bool would_take_all(const selection *s, const jm__part_set *set)
     return set->whole != 0 && taken == set->whole;
 }
 
-static bool is_out(const selection *s, const jm__part_set *set, const jm__part_set *refused, size_t count)
-{
-    bool out = would_take_all(s, set);
-    for (size_t i = 0; i < s->selection.count; i++)
-        out = out ||
-              (s->selection.items[i].set.first == set->first && s->selection.items[i].set.bits == set->bits);
-    for (size_t i = 0; i < count; i++)
-        out = out || (refused[i].first == set->first && refused[i].bits == set->bits);
-    return out;
-}
-
 /* The set that explains most; NULL: none does anything. */
-static const jm__part_set *best_of(const selection *s, const jm__part_set *refused, size_t refusals)
+static jm__part_set *best_of(const selection *s)
 {
-    const jm__part_set *best = NULL;
+    jm__part_set *best = NULL;
     double most = 0, q;
     for (size_t i = 0; i < s->sets.count; i++) {
-        const jm__part_set *set = &s->sets.items[i];
-        if (is_out(s, set, refused, refusals)) continue;
+        jm__part_set *set = &s->sets.items[i];
+        if (set->tried || would_take_all(s, set)) continue;
         double gain = jm__selection_gain(&s->selection, set, now(&s->noise), &q);
         if (gain <= most) continue;
         most = gain;
@@ -581,7 +470,7 @@ static const jm__part_set *best_of(const selection *s, const jm__part_set *refus
 static bool is_marked(const selection *s, const jm__part_set *set, const jm__noise *noise)
 {
     double information = jm__selection_information(&s->selection, set);
-    return information * jm__selection_usual_square(&s->selection, set) > noise_lasting(noise);
+    return information * jm__selection_usual_square(&s->selection, set) > lasting(noise);
 }
 
 /* Try it: it stays if it is worth it with the noise that it leaves. */
@@ -592,27 +481,26 @@ static bool try(selection *s, const jm__part_set *set)
     new->set = *set;
     (void)jm__selection_gain(&s->selection, set, now(&before), &new->q);
     s->selection.count++;
-    jm__selection_factor(&s->selection, now(&before));
+    jm__selection_update(&s->selection, now(&before));
     find_noise(s);
     const jm__noise left = s->noise;
     s->selection.count--;
-    jm__selection_factor(&s->selection, now(&left));
-    double gain = jm__selection_gain(&s->selection, set, noise_lasting(&left), &new->q);
-    bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count) && is_marked(s, set, &left);
+    jm__selection_update(&s->selection, now(&left));
+    double gain = jm__selection_gain(&s->selection, set, lasting(&left), &new->q);
+    bool worth = gain > JM_LOG_ODDS + log((double)s->sets.count) && is_marked(s, set, &left);
     s->noise = worth ? left : before;
     s->selection.count += worth;
-    jm__selection_factor(&s->selection, now(&s->noise));
+    jm__selection_update(&s->selection, now(&s->noise));
     return worth;
 }
 
 static void pick_likely(selection *s, size_t most)
 {
-    jm__part_set refused[REFUSALS_MAX];
-    size_t refusals = 0;
-    while (s->selection.count < most && refusals < REFUSALS_MAX) {
-        const jm__part_set *best = best_of(s, refused, refusals);
+    for (size_t refused = 0; s->selection.count < most && refused < REFUSALS_MAX;) {
+        jm__part_set *best = best_of(s);
         if (best == NULL) return;
-        if (!try(s, best)) refused[refusals++] = *best;
+        best->tried = true;
+        refused += !try(s, best);
     }
 }
 
@@ -622,7 +510,7 @@ static bool is_unmarked(const selection *s, const jm__part_set *set)
 {
     double information = jm__selection_information(&s->selection, set);
     return !would_take_all(s, set) && information * jm__selection_usual_square(&s->selection, set) <
-                                          marked_information * noise_lasting(&s->noise);
+                                          marked_information * lasting(&s->noise);
 }
 
 static double seconds_of(const selection *s, const jm__part_set *set)
@@ -653,8 +541,8 @@ static void pick_unmarked(selection *s, size_t most)
         if (i == largest || !set->is_type || s->selection.count == most) continue;
         if (seconds_of(s, set) < unmarked_part * s->parts.busy_s || !is_unmarked(s, set)) continue;
         s->selection.items[s->selection.count++] =
-            (jm__pick){*set, jm__selection_usual_square(&s->selection, set) / 2};
-        jm__selection_factor(&s->selection, now(&s->noise));
+            (jm__pick){.set = *set, .q = jm__selection_usual_square(&s->selection, set) / 2};
+        jm__selection_update(&s->selection, now(&s->noise));
     }
 }
 
@@ -696,10 +584,16 @@ static jm_status make(jm__column_split *out, const selection *s, jm_error *err)
 
 static jm_status begin(selection *s, jm_error *err)
 {
-    const jm__refine_input *in = s->in;
-    JM_TRY(sampled_init(&s->sampled, in->fit, in->fit_input, s->parts.count, err));
-    JM_TRY(jm__selection_init(&s->selection, &s->parts, in->fit->power_w, err));
-    return jm__parts_list_sets(&s->sets, &s->parts, in->work) ? JM_OK : jm__no_memory(err, "jm__split_find");
+    s->columns = s->in->fit->columns;
+    s->first = s->columns + RESPONSES;
+    s->width = s->first + s->parts.count;
+    if (!jm__parts_list_sets(&s->sets, &s->parts, s->in->work)) return jm__no_memory(err, "jm__split_find");
+    JM_TRY(choose_readings(s, err));
+    s->rows = calloc(s->readings.count * (s->width + 1) + s->width + 1, sizeof *s->rows);
+    if (s->rows == NULL) return jm__no_memory(err, "jm__split_find");
+    s->residual = s->rows + s->readings.count * s->width;
+    s->x = s->residual + s->readings.count;
+    return jm__qr_init(&s->qr, s->width, err);
 }
 
 static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
@@ -707,10 +601,10 @@ static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
     size_t taken = s->in->work->columns.class_columns;
     size_t most = taken < JM_COLUMNS_MAX ? JM_COLUMNS_MAX - taken : 0;
     JM_TRY(begin(s, err));
-    if (s->sampled.readings.count < JM_SAMPLED_LEAST || s->sets.count == 0) return JM_OK;
+    if (s->readings.count < JM_NOISE_READINGS || s->sets.count == 0) return JM_OK;
     JM_TRY(fill_rows(s, err));
-    sampled_fold(&s->sampled);
-    jm__selection_take_corner(&s->selection, &s->sampled);
+    fold_rows(s);
+    JM_TRY(jm__selection_init(&s->selection, &s->parts, s->in->fit->power_w, &s->qr, err));
     find_noise(s);
     if (most > JM_SELECTION_MAX) most = JM_SELECTION_MAX;
     pick_likely(s, most);
@@ -729,8 +623,10 @@ jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, j
     if (status != JM_OK) jm__split_free(out);
     jm__parts_free(&s->parts);
     jm__vec_free(&s->sets);
-    sampled_free(&s->sampled);
+    jm__vec_free(&s->readings);
+    jm__qr_free(&s->qr);
     jm__selection_free(&s->selection);
+    free(s->rows);
     free(s);
     return status;
 }

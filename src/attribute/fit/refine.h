@@ -1,33 +1,9 @@
-/* A first fit, for whoever asks what would explain the readings better. */
+/* Classes that draw otherwise in one place than in another: which of their uses get a power of their own. */
 #ifndef JM_ATTRIBUTE_FIT_REFINE_H
 #define JM_ATTRIBUTE_FIT_REFINE_H
 
 #include "attribute/fit/fit.h"
 #include "attribute/work/work.h"
-
-typedef struct jm__refine_input {
-    const jm__fit *fit;
-    const jm__fit_input *fit_input; /* that it came from */
-    const jm__work_set *set;
-    jm__board_work *work; /* only its pieces are walked, and left as they were */
-} jm__refine_input;
-
-/* A sample of the readings with their rows of the design, two columns for errors of the sensor's response,
- * and columns of one's own behind them: to ask of something what more of the readings it would explain, that
- * powers and another response do not. */
-
-typedef struct jm__sampled {
-    const jm__fit *fit;
-    const jm_sensor *sensor;
-    size_t columns; /* of the fit */
-    size_t behind;  /* where one's own begin */
-    size_t width;   /* of all */
-    jm__reading_list readings;
-    double *rows; /* [readings.count * width], for the caller to fill */
-    double *x;    /* [width] */
-    double *residual;
-    jm__qr qr;
-} jm__sampled;
 
 /* Parts of classes by place: what may draw otherwise than the rest of its class. */
 
@@ -62,6 +38,7 @@ typedef struct jm__part_set {
     uint64_t bits;
     uint64_t whole; /* of all parts that the class has; 0: it has more than its parts */
     bool is_type;   /* all that is of one type of layer in one phase */
+    bool tried;     /* picked, or not worth it */
 } jm__part_set;
 
 typedef JM_VEC(jm__part_set) jm__part_sets;
@@ -75,36 +52,36 @@ bool jm__parts_list_sets(jm__part_sets *sets, const jm__parts *parts, const jm__
  * With the classes' weights A (as assumed beforehand) and the parts' weights W folded into one triangle, its
  * lower right corner R and right-hand side z have W'W and W'y with all that the classes explain taken out:
  * I = R'R, g = R'z. A set s of parts that draws d more than the rest of its class, d ~ N(0, q), then makes
- * the readings likelier by (g_s^2 q / (v (v + I_s q)) - ln(1 + I_s q / v)) / 2, v being the noise's variance;
- * what is picked already is taken out of I_s and g_s likewise. As differences have long tails, q is found
- * with d (around.c), and pays for being larger than usual by the tail of its distribution. */
+ * the readings likelier by (g_s^2 q / (v (v + I_s q)) - ln(1 + I_s q / v)) / 2, v being the noise's variance.
+ * Once it is picked, I loses h h' / p and g loses h g_s / p, with h = I s and p = I_s + v / q. As differences
+ * have long tails, q is found with d (local_noise.c), and pays for being larger than usual by the tail of its
+ * distribution. */
 
 enum { JM_SELECTION_MAX = 24 };
 
 typedef struct jm__pick {
     jm__part_set set;
-    double q; /* W^2 */
+    double q;                                   /* W^2 */
+    double shared[JM_PARTS_MAX], square, score; /* h, p, g_s when it was picked */
 } jm__pick;
 
 typedef struct jm__selection {
     const jm__parts *parts;
-    const double *power_w; /* [columns]: of the classes */
-    double *information;   /* [parts * parts]: I */
-    double *score;         /* [parts]: g */
+    const double *power_w;     /* [columns]: of the classes */
+    double *information;       /* [parts * parts]: I */
+    double *score;             /* [parts]: g */
+    double *left, *left_score; /* what the selection leaves of both */
     jm__pick items[JM_SELECTION_MAX];
     size_t count;
-    double lower[JM_SELECTION_MAX * JM_SELECTION_MAX]; /* the factor of I + v / q of the selection */
-    double marked[JM_SELECTION_MAX];                   /* lower^-1 g of the selection */
 } jm__selection;
+
+/* `folded`: a finished triangle whose last columns are the parts'. */
 jm_status jm__selection_init(jm__selection *selection, const jm__parts *parts, const double *power_w,
-                             jm_error *err);
+                             const jm__qr *folded, jm_error *err);
 void jm__selection_free(jm__selection *selection);
 
-/* I and g of a folded sample with the parts behind its columns. */
-void jm__selection_take_corner(jm__selection *selection, const jm__sampled *sampled);
-
 /* After a change of the selection, and for noise of another variance. */
-void jm__selection_factor(jm__selection *selection, double variance);
+void jm__selection_update(jm__selection *selection, double variance);
 
 /* What a set differs by usually, W^2: it and the rest of its class, each from what they have in common. */
 double jm__selection_usual_square(const jm__selection *selection, const jm__part_set *set);
@@ -122,7 +99,12 @@ void jm__selection_differences(const jm__selection *selection, double *out);
 /* How far parts that are in these selection, by their bits, may be from what their class has in common, W. */
 double jm__selection_differ_w(const jm__selection *selection, uint32_t column, uint32_t bits);
 
-/* Classes that draw otherwise in one place than in another: which of their uses get a power of their own. */
+typedef struct jm__refine_input {
+    const jm__fit *fit;
+    const jm__fit_input *fit_input; /* that it came from */
+    const jm__work_set *set;
+    jm__board_work *work; /* only its pieces are walked, and left as they were */
+} jm__refine_input;
 
 /* Where the likelihood asks for it, and where the readings cannot tell a layer's own power at all.
  * `out->count` is 0 where all may stay as it is; free with jm__split_free. */

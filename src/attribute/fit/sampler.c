@@ -21,9 +21,8 @@ static const double around_s = 0.3;
 /* Of the step of a first-order sensor, exp(-5) is left. */
 static const double settled = 5;
 
-/* If work and idle states have other shares after an edge than before, it tells nothing; nor if it is so many
- * standard deviations from what is known. */
-static const double same_shares = 0.1, apart_z = 3;
+/* If work and idle states have other shares after an edge than before, it tells nothing. */
+static const double same_shares = 0.1;
 
 /* Fewer times without an edge do not tell how much power changes. */
 enum { PLACES_LEAST = 8 };
@@ -115,7 +114,7 @@ static void take_window(jm__sampler_draws *draws, const steps *s, const jm__inte
         double variance = s->square[state] / s->places[state] / square;
         double known = draws->u_w[state] * draws->u_w[state], gain = known / (known + variance);
         double apart_w = power_w - draws->power_w[state];
-        if (!(fabs(apart_w) <= apart_z * sqrt(known + variance))) continue;
+        if (!(fabs(apart_w) <= JM_APART_Z * sqrt(known + variance))) continue;
         draws->power_w[state] = fmax(0, draws->power_w[state] + gain * apart_w);
         draws->u_w[state] = sqrt(known * (1 - gain));
     }

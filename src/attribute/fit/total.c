@@ -64,21 +64,21 @@ int64_t jm__power_delay_ns(const jm_sensor *sensor)
     return sensor->lag_ns;
 }
 
-static int64_t period_ns(const jm_sensor *sensor)
+int64_t jm__power_period_ns(const jm_sensor *sensor)
 {
-    return sensor->period_ns > 0 ? sensor->period_ns : 100 * JM_NS_PER_MS; /* not known */
+    return sensor->period_ns > 0 ? sensor->period_ns : 100 * JM_NS_PER_MS;
 }
 
 /* The distance of two readings that the sensor's renewal explains: further apart, some are missing. */
 static int64_t usual_ns(const jm_sensor *sensor)
 {
-    return jm__power_delay_ns(sensor) + 5 * period_ns(sensor);
+    return jm__power_delay_ns(sensor) + 5 * jm__power_period_ns(sensor);
 }
 
 int64_t jm__power_beyond_ns(const jm_sensor *sensor)
 {
     int64_t delay = jm__power_delay_ns(sensor), most = 100 * JM_NS_PER_MS;
-    return period_ns(sensor) * 3 / 2 + (delay < most ? delay : most);
+    return jm__power_period_ns(sensor) * 3 / 2 + (delay < most ? delay : most);
 }
 
 /* Up to when the series saw the time from t on without a break; t: it did not see it. A reading tells of the
@@ -217,9 +217,8 @@ const jm__power_series *jm__power_nearest(const jm__power_series *series, size_t
  * docs/accuracy.md. */
 static const double counter_relative_u = 0.003;
 
-/* Where nothing was read, power may be that of the rest, or idle, or a limit. A choice, as wide as kinds of
- * work differ (levels.c). */
-static const double unseen_relative_u = 0.3;
+/* Where nothing was read, power may be that of the rest, or idle, or a limit. A choice. */
+static const double unseen_relative_u = JM_KINDS_RELATIVE_U;
 
 /* Counter and power sensors of one board that are further apart over a second and more are not both right:
  * four times what they were ever seen to be. A choice. */
@@ -403,17 +402,26 @@ static void add_missed(parts *p, const jm__board_readings *s, int64_t from_ns, i
     }
 }
 
+/* `sign`: -1 takes it off, though its errors come to the others. */
+static void add_parts(parts *to, const parts *from, double sign)
+{
+    to->counter_j += sign * from->counter_j;
+    to->power_j += sign * from->power_j;
+    to->power_used_j += from->power_used_j;
+    to->variance += from->variance;
+    to->unseen_j += sign * from->unseen_j;
+    if (sign < 0 || from->most_j <= to->most_j) return;
+    to->most = from->most;
+    to->most_j = from->most_j;
+}
+
 /* Joules of [from, to], taken off if `to` lies before `from`. */
 static void add_interval(parts *p, const jm__board_readings *s, int64_t from_ns, int64_t to_ns)
 {
     if (to_ns < from_ns) {
         parts off = {0};
         add_interval(&off, s, to_ns, from_ns);
-        p->counter_j -= off.counter_j;
-        p->power_j -= off.power_j;
-        p->power_used_j += off.power_used_j;
-        p->variance += off.variance;
-        p->unseen_j += off.unseen_j;
+        add_parts(p, &off, -1);
         return;
     }
     jm__power_piece piece = {.to_ns = from_ns};
@@ -501,18 +509,6 @@ static bool add_counter(parts *p, const jm__board_readings *s, int64_t from_ns, 
 
 /* ---- windows ---- */
 
-static void add_parts(parts *to, const parts *from)
-{
-    to->counter_j += from->counter_j;
-    to->power_j += from->power_j;
-    to->power_used_j += from->power_used_j;
-    to->variance += from->variance;
-    to->unseen_j += from->unseen_j;
-    if (from->most_j <= to->most_j) return;
-    to->most = from->most;
-    to->most_j = from->most_j;
-}
-
 static void add_window(parts *p, const jm__board_readings *s, jm__interval window)
 {
     double seconds = (double)(window.to_ns - window.from_ns) * 1e-9;
@@ -520,7 +516,7 @@ static void add_window(parts *p, const jm__board_readings *s, jm__interval windo
     add_interval(&alone, s, window.from_ns, window.to_ns);
     double mean_w = (alone.counter_j + alone.power_j) / seconds;
     if (alone.readings < 2) alone.variance += pow(unseen_relative_u * alone.power_j, 2); /* none of its own */
-    if (!add_counter(p, s, window.from_ns, window.to_ns, mean_w)) add_parts(p, &alone);
+    if (!add_counter(p, s, window.from_ns, window.to_ns, mean_w)) add_parts(p, &alone, 1);
 }
 
 jm__total jm__total_measure(const jm__board_readings *readings, const jm__intervals *windows)

@@ -32,6 +32,9 @@ typedef struct jm__power_piece {
  * `series`: the best first. */
 bool jm__power_next(jm__power_piece *piece, const jm__power_series *series, size_t count, int64_t to_ns);
 
+/* Where a sensor tells none, the longest that boards were seen with. */
+int64_t jm__power_period_ns(const jm_sensor *sensor);
+
 /* Mean delay of a sensor: what it says at t was true this much earlier. */
 int64_t jm__power_delay_ns(const jm_sensor *sensor);
 
@@ -67,6 +70,10 @@ typedef struct jm__total {
 
 /* What the integral of a power sensor alone is worth, relative: docs/accuracy.md. */
 #define JM_POWER_RELATIVE_U 0.005
+
+/* How far a kind of work is from the mean power, relative: kinds of kernels spread around the mean busy power
+ * by 25 to 30 % (shared/attribution.md; on an H200, from 417 to 940 W around 690). */
+#define JM_KINDS_RELATIVE_U 0.3
 
 /* The readings of a board, as totals and fits take them. Not to be moved: a series may be of `learnt`. */
 typedef struct jm__board_readings {

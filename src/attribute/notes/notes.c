@@ -34,35 +34,30 @@ static void set_label(note_writer *w, const jm_board *board)
         snprintf(w->label, sizeof w->label, "%s", board->name);
 }
 
-__attribute__((format(printf, 3, 0))) static void add(note_writer *w, bool essential, const char *format,
-                                                      va_list args)
+__attribute__((format(printf, 3, 4))) static void note(note_writer *w, bool essential, const char *format,
+                                                       ...)
 {
-    va_list again;
+    va_list args, again;
+    va_start(args, format);
     va_copy(again, args);
     size_t size = (size_t)jm__vprint(NULL, 0, format, args) + 1;
     jm__note note = {.essential = essential, .text = malloc(size)};
     if (note.text != NULL) jm__vprint(note.text, size, format, again);
     va_end(again);
+    va_end(args);
     if (note.text != NULL && jm__vec_push(w->notes, note)) return;
     free(note.text);
     w->failed = true;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(note_writer *w, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    add(w, false, format, args);
-    va_end(args);
-}
+#define say(w, ...)  note(w, false, __VA_ARGS__)
+#define warn(w, ...) note(w, true, __VA_ARGS__)
 
-/* An essential note. */
-__attribute__((format(printf, 2, 3))) static void warn(note_writer *w, const char *format, ...)
+/* Whether a list has anything to be said. */
+static bool has_text(note_writer *w, const jm__strbuf *list)
 {
-    va_list args;
-    va_start(args, format);
-    add(w, true, format, args);
-    va_end(args);
+    w->failed = w->failed || list->failed;
+    return list->length > 0 && !w->failed;
 }
 
 /* ---- one board: its time, sensor, total and fit */
@@ -163,14 +158,13 @@ static void say_lost_time(note_writer *w, const jm__board_part *part)
 /* Readings that cannot be right. */
 static void say_refused(note_writer *w, const jm__board_part *part)
 {
-    if (part->readings.refused > 0) {
-        char names[160] = "";
-        for (size_t k = 0, length = 0; part->readings.refused_of[k] != NULL && length < sizeof names; k++)
-            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k > 0 ? ", " : "",
-                                       part->readings.refused_of[k]->name);
+    jm__strbuf names = {0};
+    for (size_t k = 0; part->readings.refused_of[k] != NULL; k++)
+        jm__strbuf_format(&names, "%s%s", k > 0 ? ", " : "", part->readings.refused_of[k]->name);
+    if (has_text(w, &names))
         warn(w, "%s: %zu readings of power (%s) are left out: no board can draw that.", w->label,
-             part->readings.refused, names);
-    }
+             part->readings.refused, names.text);
+    jm__strbuf_free(&names);
     if (part->total.apart_j != 0)
         warn(w,
              "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is "
@@ -295,17 +289,16 @@ static const double reason_min = 0.1;
 static void say_throttled(note_writer *w, const jm__board_part *part)
 {
     const jm__conditions c = jm__conditions_of(w->a->scope.dataset, part);
-    char why[160] = "";
-    size_t length = 0;
+    jm__strbuf why = {0};
     if (c.throttled_s <= 0) return;
-    for (int bit = 0; bit < JM_REASONS && length < sizeof why; bit++)
+    for (int bit = 0; bit < JM_REASONS; bit++)
         if (c.reason_s[bit] >= reason_min * c.throttled_s)
-            length += (size_t)snprintf(why + length, sizeof why - length, "%s%s", length > 0 ? ", " : "",
-                                       jm__throttle_reason_text(bit));
+            jm__strbuf_format(&why, "%s%s", why.length > 0 ? ", " : "", jm__throttle_reasons[bit]);
     double percent = 100 * c.throttled_s / c.reported_s;
     say(w,
         "%s throttled for %.*f %% of this time (%s): power at a limit is not that of the same work below it.",
-        w->label, percent < 1 ? 1 : 0, percent, length > 0 ? why : "a reason without a name");
+        w->label, percent < 1 ? 1 : 0, percent, has_text(w, &why) ? why.text : "a reason without a name");
+    jm__strbuf_free(&why);
 }
 
 static void notes_of_board(note_writer *w, const jm__board_part *part)
@@ -380,46 +373,35 @@ static void say_late(note_writer *w)
         if (i > 0) jm__strbuf_add(&text, ", ");
         add_rank(&text, w->a, &all.items[i]);
     }
-    w->failed = w->failed || text.failed;
-    if (text.text != NULL && text.text[0] != '\0' && !w->failed)
-        say(w, "Who came last to a collective, and was waited for: %s.", text.text);
+    if (has_text(w, &text)) say(w, "Who came last to a collective, and was waited for: %s.", text.text);
     jm__strbuf_free(&text);
     jm__vec_free(&all);
 }
 
-/* List the processes with streams on a board; returns their number. */
-static size_t add_processes(note_writer *w, int64_t board_id, jm__strbuf *text)
+/* The processes with streams on a board. */
+static void say_shared(note_writer *w, const jm_board *board)
 {
     const jm__dataset *d = w->a->scope.dataset;
+    jm__strbuf text = {0};
     JM_VEC(int64_t) seen = {0};
     for (size_t i = 0; i < d->stream_count && !w->failed; i++) {
         const jm__process *process = jm__dataset_process(d, d->streams[i].process_id);
-        bool found = d->streams[i].board_id != board_id || process == NULL;
+        bool found = d->streams[i].board_id != board->id || process == NULL;
         for (size_t k = 0; k < seen.count && !found; k++)
             found = seen.items[k] == process->id;
         if (found) continue;
         w->failed = !jm__vec_push(&seen, process->id);
         if (seen.count <= PROCESSES_MAX)
-            jm__strbuf_format(text, "%s%" PRId64, seen.count > 1 ? ", " : "", process->pid);
+            jm__strbuf_format(&text, "%s%" PRId64, seen.count > 1 ? ", " : "", process->pid);
         else if (seen.count == PROCESSES_MAX + 1)
-            jm__strbuf_add(text, ", ...");
+            jm__strbuf_add(&text, ", ...");
     }
-    size_t count = seen.count;
-    jm__vec_free(&seen);
-    return count;
-}
-
-static void say_shared(note_writer *w, const jm_board *board)
-{
-    jm__strbuf text = {0};
-    size_t count = add_processes(w, board->id, &text);
-    set_label(w, board);
-    w->failed = w->failed || text.failed;
-    if (count > 1 && !w->failed)
+    if (has_text(w, &text) && seen.count > 1)
         say(w,
             "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or "
             "because they took turns, they share the time.",
-            w->label, count, text.text);
+            w->label, seen.count, text.text);
+    jm__vec_free(&seen);
     jm__strbuf_free(&text);
 }
 
@@ -445,9 +427,7 @@ static void say_others(note_writer *w, const jm_board *board)
     for (size_t i = 0; i < d->event_count; i++)
         if (d->events[i].kind == JM_EVENT_PROCESSES && d->events[i].board_id == board->id)
             add_others(&text, d, d->events[i].text);
-    set_label(w, board);
-    w->failed = w->failed || text.failed;
-    if (text.text != NULL && text.text[0] != '\0' && !w->failed)
+    if (has_text(w, &text))
         warn(w,
              "%s was also used by processes that are not recorded: %s. What they drew is in these "
              "joules, mostly in (idle) and (outside), and no interval covers it.",
@@ -460,6 +440,7 @@ static void notes_of_ranks(note_writer *w)
     say_late(w);
     for (size_t b = 0; b < w->a->scope.dataset->board_count; b++)
         if (w->a->boards[b].requested) {
+            set_label(w, w->a->boards[b].board);
             say_shared(w, w->a->boards[b].board);
             say_others(w, w->a->boards[b].board);
         }
@@ -542,17 +523,16 @@ static void say_events_of(note_writer *w, int kind, const char *meaning)
     jm__strbuf texts = {0};
     size_t count = 0, shown = 0, not_shown = 0;
     bool warns = kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER;
-    void (*add_sentence)(note_writer *, const char *, ...) = warns ? warn : say;
     for (size_t i = 0; i < d->event_count; i++) {
         if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
         count++;
         add_text(&texts, &shown, &not_shown, d->events[i].text, is_listed(kind));
     }
     if (not_shown > 0) jm__strbuf_format(&texts, "; and %zu more", not_shown);
-    w->failed = w->failed || texts.failed;
+    bool listed = has_text(w, &texts);
     if (count > 0)
-        add_sentence(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, shown > 0 ? ": " : "",
-                     shown > 0 && !texts.failed ? texts.text : "");
+        note(w, warns, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, listed ? ": " : "",
+             listed ? texts.text : "");
     jm__strbuf_free(&texts);
 }
 
@@ -644,24 +624,18 @@ static void say_requests(note_writer *w)
 
 /* ---- untraced steps */
 
-/* The steps of the report. */
-typedef struct traced_steps {
-    size_t traced;
-    size_t all;
-} traced_steps;
-
-static traced_steps count_steps(const jm__attribution *a)
+/* How many steps of the report there are, and were traced. */
+static void count_steps(size_t *all, size_t *traced, const jm__attribution *a)
 {
-    traced_steps count = {0};
+    *all = *traced = 0;
     for (size_t i = 0; i < a->scope.strata.step_intervals.count; i++) {
         const jm__step_interval *step_interval = &a->scope.strata.step_intervals.items[i];
         bool is_step = jm__marked_is_step(
             &a->scope.marked, &a->scope.dataset->spans[step_interval->span]); /* or a phase without any */
         if (!is_step || !jm__intervals_contain(&a->scope.windows, step_interval->start_ns)) continue;
-        count.traced += step_interval->traced;
-        count.all++;
+        *traced += step_interval->traced;
+        ++*all;
     }
-    return count;
 }
 
 /* The cost of tracing: its share of the boards' time, and its joules. */
@@ -685,9 +659,10 @@ static void add_cost(const jm__attribution *a, double *share, double *energy_j)
 static void say_traced(note_writer *w)
 {
     const jm__attribution *a = w->a;
-    const traced_steps count = count_steps(a);
-    if (count.all == 0) return;
-    double share = 100 * (double)count.traced / (double)count.all, cost, energy_j;
+    size_t all, traced;
+    count_steps(&all, &traced, a);
+    if (all == 0) return;
+    double share = 100 * (double)traced / (double)all, cost, energy_j;
     if (isnan(a->scope.strata.slow_down)) {
         say(w, "%.2g %% of the steps were traced; they represent the others of their kind.", share);
         return;
@@ -712,11 +687,13 @@ static void say_missing(note_writer *w)
 static void say_single_burst(note_writer *w)
 {
     const jm__strata *strata = &w->a->scope.strata;
+    const jm__stratum_sum *of_stratum = w->a->scope.extrapolated.of_stratum;
     double single_s = 0, all_s = 0;
-    for (size_t i = 0; i < strata->items.count && w->a->scope.extrapolated.strata != NULL; i++)
-        all_s += w->a->scope.extrapolated.of_stratum[i].seconds;
-    for (size_t i = 0; i < strata->single_burst.count && w->a->scope.extrapolated.strata != NULL; i++)
-        single_s += w->a->scope.extrapolated.of_stratum[strata->single_burst.items[i].burst].seconds;
+    if (w->a->scope.extrapolated.strata == NULL) return;
+    for (size_t i = 0; i < strata->items.count; i++)
+        all_s += of_stratum[i].seconds;
+    for (size_t i = 0; i < strata->single_burst.count; i++)
+        single_s += of_stratum[strata->single_burst.items[i].burst].seconds;
     if (!(single_s > 0)) return;
     say(w,
         "%.0f %% of the time of untraced steps is extrapolated from a single interval of traced ones: later "
@@ -724,19 +701,13 @@ static void say_single_burst(note_writer *w)
         100 * single_s / all_s);
 }
 
-static void notes_of_strata(note_writer *w)
-{
-    if (w->a->scope.strata.step_intervals.count == 0) return;
-    say_traced(w);
-    say_missing(w);
-    say_single_burst(w);
-}
-
 static void notes_of_recording(note_writer *w)
 {
     say_requests(w);
     say_untraced(w);
-    notes_of_strata(w);
+    say_traced(w);
+    say_missing(w);
+    say_single_burst(w);
     say_losses(w);
     say_events(w);
     say_spans(w);

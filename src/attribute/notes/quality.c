@@ -49,7 +49,7 @@ bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
 /* nvml.h, nvmlClocksEventReason*. Idle and requested clocks are no throttling. */
 static const uint64_t no_throttle_bits = 0x3;
 
-static const char *const reasons[JM_REASONS] = {
+const char *const jm__throttle_reasons[JM_REASONS] = {
     "idle",
     "requested clocks",
     "power limit",
@@ -60,11 +60,6 @@ static const char *const reasons[JM_REASONS] = {
     "power brake",
     "display clock",
 };
-
-const char *jm__throttle_reason_text(int bit)
-{
-    return reasons[bit];
-}
 
 /* How far from its time a reading holds. Reasons are read ten times a second; temperatures, which change
  * slowly, every few seconds; limits change only when somebody sets them. */
@@ -120,14 +115,13 @@ typedef enum figure_form {
 } figure_form;
 
 static const struct {
-    const char *name;
     double limits[JM_GRADE_POOR + 1]; /* by grade; of good: none */
     const char *before;
     figure_form form;
     const char *after;
 } checks[JM_CHECK_COUNT] = {
 #define X(name, fair, poor, before, form, after)                                                             \
-    {#name, {-INFINITY, (fair), (poor)}, (before), JM_FIGURE_##form, (after)},
+    {{-INFINITY, (fair), (poor)}, (before), JM_FIGURE_##form, (after)},
     JM_CHECK_MAP(X)
 #undef X
 };
@@ -183,16 +177,6 @@ const char *jm__grade_text(jm__grade grade)
 {
     static const char *const texts[] = {"good", "fair", "poor"};
     return texts[grade];
-}
-
-double jm__check_limit(jm__check check, jm__grade grade)
-{
-    return checks[check].limits[grade];
-}
-
-const char *jm__check_name(jm__check check)
-{
-    return checks[check].name;
 }
 
 static jm__grade grade_of(jm__check check, double figure)

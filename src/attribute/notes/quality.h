@@ -24,8 +24,8 @@ typedef struct jm__conditions {
 } jm__conditions;
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part);
 
-/* The name of a bit of NVML's reasons: "power limit". */
-const char *jm__throttle_reason_text(int bit);
+/* The names of these bits: "power limit". */
+extern const char *const jm__throttle_reasons[JM_REASONS];
 
 /* The checks of a report: limits and sentence of each.
  *
@@ -102,10 +102,6 @@ typedef struct jm__verdict {
 /* False if memory is out. Free it in any case. */
 bool jm__verdict_find(jm__verdict *verdict, const jm__check_figures *check_figures);
 void jm__verdict_free(jm__verdict *verdict);
-
-/* For tests. */
-double jm__check_limit(jm__check check, jm__grade grade);
-const char *jm__check_name(jm__check check);
 
 /* The quality of a report's data and the cost of recording them, as figures; notes.h has the sentences. */
 typedef struct jm__quality {

@@ -62,12 +62,6 @@ static bool any_work(const sums *s)
     return false;
 }
 
-static void clear_shares(sums *s)
-{
-    for (size_t i = 0; i < s->touched_count; i++)
-        s->share[s->touched[i]] = 0;
-}
-
 static jm_status take_window(void *context, const jm__rate_window *window, jm_error *err)
 {
     sums *s = context;
@@ -87,7 +81,8 @@ static jm_status take_window(void *context, const jm__rate_window *window, jm_er
         for (size_t n = 0; n < s->metrics; n++)
             s->squares[m * s->metrics + n] += window->rate[m] * window->rate[n];
     s->windows += covered;
-    clear_shares(s);
+    for (size_t i = 0; i < s->touched_count; i++)
+        s->share[s->touched[i]] = 0;
     return JM_OK;
 }
 
@@ -96,9 +91,6 @@ static void sums_free(sums *s)
     jm__cursor_free(&s->cursor);
     free(s->share);
     free(s->touched);
-    free(s->gram);
-    free(s->products);
-    free(s->squares);
 }
 
 static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *dataset, int64_t board_id,
@@ -108,14 +100,12 @@ static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *datase
     size_t columns = out->columns, metrics = out->metrics;
     *s =
         (sums){.columns = columns, .class_columns = class_columns, .metrics = metrics, .seen_s = out->seen_s};
-    s->share = calloc(columns + 1, sizeof *s->share);
+    s->share = calloc(columns * (1 + columns + metrics) + metrics * metrics + 1, sizeof *s->share);
     s->touched = calloc(columns + 1, sizeof *s->touched);
-    s->gram = calloc(columns * columns + 1, sizeof *s->gram);
-    s->products = calloc(columns * metrics + 1, sizeof *s->products);
-    s->squares = calloc(metrics * metrics + 1, sizeof *s->squares);
-    if (s->share == NULL || s->touched == NULL || s->gram == NULL || s->products == NULL ||
-        s->squares == NULL)
-        return jm__no_memory(err, "jm__class_rates_find");
+    if (s->share == NULL || s->touched == NULL) return jm__no_memory(err, "jm__class_rates_find");
+    s->gram = s->share + columns;
+    s->products = s->gram + columns * columns;
+    s->squares = s->products + columns * metrics;
     JM_TRY(jm__cursor_init(&s->cursor, pieces, err));
     jm__cursor_seek(&s->cursor, INT64_MIN);
     JM_TRY(jm__rates_each(dataset, board_id, choice, take_window, s, err));
@@ -123,65 +113,32 @@ static jm_status add_up(sums *s, jm__class_rates *out, const jm__dataset *datase
     return jm__pieces_check(pieces, err);
 }
 
-/* Write the normal equations L L' (`lower` is L) with a right-hand side as the triangle of a QR. */
-static void load_triangle(jm__qr *qr, const double *lower, const double *rhs)
-{
-    size_t n = qr->columns;
-    double *right = qr->triangle + n * qr->stride;
-    for (size_t k = 0; k < n; k++) {
-        for (size_t i = 0; i <= k; i++)
-            qr->triangle[k * qr->stride + i] = lower[k * n + i];
-        right[k] = (rhs[k] - jm__matrix_dot(lower + k * n, right, k)) / lower[k * n + k];
-    }
-    right[n] = 0;
-}
-
 static jm_status solve_metric(jm__class_rates *out, const sums *s, size_t metric, jm__qr *qr,
-                              const double *lower, double *buffer, bool *is_free, jm_error *err)
+                              const double *lower, double *buffer, jm_error *err)
 {
     size_t n = out->columns, m = out->metrics;
     double *rhs = buffer, *x = buffer + n;
     for (size_t k = 0; k < n; k++)
         rhs[k] = s->products[k * m + metric];
-    load_triangle(qr, lower, rhs);
-    JM_TRY(jm__nnls_solve(qr, NULL, x, is_free, err));
+    jm__matrix_forward(rhs, lower, n);
+    jm__qr_load(qr, lower, rhs);
+    JM_TRY(jm__nnls_solve(qr, NULL, x, err));
     for (size_t k = 0; k < n; k++)
         out->rate[k * m + metric] = x[k];
     return JM_OK;
 }
 
-/* (L L')^-1 */
-static void invert(double *inverse, const double *lower, size_t n)
-{
-    memset(inverse, 0, n * n * sizeof *inverse);
-    for (size_t i = 0; i < n; i++)
-        inverse[i * n + i] = 1;
-    for (size_t i = 0; i < n; i++)
-        jm__matrix_whiten(inverse, n, lower, i, n);
-    for (size_t i = n; i-- > 0;) {
-        double *row = inverse + i * n;
-        for (size_t j = i + 1; j < n; j++) {
-            double part = lower[j * n + i];
-            for (size_t k = 0; part != 0 && k < n; k++)
-                row[k] -= part * inverse[j * n + k];
-        }
-        for (size_t k = 0; k < n; k++)
-            row[k] /= lower[i * n + i];
-    }
-}
-
 /* Residual covariance: the sum over windows of (r_m - share . c_m) (r_n - share . c_n). */
-static void find_covariance(jm__class_rates *out, const sums *s, double *applied)
+static void find_covariance(jm__class_rates *out, const sums *s, double *buffer)
 {
     size_t n = out->columns, m = out->metrics;
+    double *applied = buffer, *rate = buffer + n;
     double freedom = (double)s->windows - (double)n;
-    if (freedom < (double)s->windows / 10 + 1) freedom = (double)s->windows / 10 + 1;
+    freedom = fmax(freedom, (double)s->windows / 10 + 1);
     for (size_t a = 0; a < m; a++) {
-        for (size_t k = 0; k < n; k++) { /* gram c_a */
-            applied[k] = 0;
-            for (size_t j = 0; j < n; j++)
-                applied[k] += s->gram[k * n + j] * out->rate[j * m + a];
-        }
+        for (size_t k = 0; k < n; k++)
+            rate[k] = out->rate[k * m + a];
+        jm__matrix_apply(applied, s->gram, rate, n);
         for (size_t b = 0; b < m; b++) {
             double left = s->squares[a * m + b];
             for (size_t k = 0; k < n; k++)
@@ -197,9 +154,8 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
     size_t n = out->columns;
     jm__qr qr = {0};
     double *lower = malloc((n * n + 1) * sizeof *lower), *buffer = calloc(2 * n + 1, sizeof *buffer);
-    bool *is_free = calloc(n + 1, sizeof *is_free);
     jm_status status = jm__qr_init(&qr, n, err);
-    if (status == JM_OK && (lower == NULL || buffer == NULL || is_free == NULL))
+    if (status == JM_OK && (lower == NULL || buffer == NULL))
         status = jm__no_memory(err, "jm__class_rates_find");
     if (status == JM_OK) {
         memcpy(lower, s->gram, n * n * sizeof *lower);
@@ -209,9 +165,10 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
             status = jm__fail(err, JM_INTERNAL, 0, "jm__class_rates_find", "windows do not add up");
     }
     for (size_t m = 0; status == JM_OK && m < out->metrics; m++)
-        status = solve_metric(out, s, m, &qr, lower, buffer, is_free, err);
+        status = solve_metric(out, s, m, &qr, lower, buffer, err);
     if (status == JM_OK) {
-        invert(out->inverse, lower, n);
+        jm__qr_load(&qr, lower, buffer);
+        jm__qr_covariance_take(&qr, out->inverse);
         for (size_t k = 0; k < n; k++)
             out->ridge_share[k] = ridge * out->inverse[k * n + k];
         find_covariance(out, s, buffer);
@@ -219,7 +176,6 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
     jm__qr_free(&qr);
     free(lower);
     free(buffer);
-    free(is_free);
     return status;
 }
 
@@ -228,16 +184,15 @@ jm_status jm__class_rates_find(jm__class_rates *out, const jm__dataset *dataset,
                                size_t class_columns, jm_error *err)
 {
     sums s = {0};
-    *out = (jm__class_rates){.columns = columns, .metrics = choice->count};
-    out->rate = calloc(columns * choice->count + 1, sizeof *out->rate);
-    out->seen_s = calloc(columns + 1, sizeof *out->seen_s);
-    out->ridge_share = calloc(columns + 1, sizeof *out->ridge_share);
-    out->inverse = calloc(columns * columns + 1, sizeof *out->inverse);
-    out->covariance = calloc(choice->count * choice->count + 1, sizeof *out->covariance);
-    bool fine = out->rate != NULL && out->seen_s != NULL && out->ridge_share != NULL &&
-                out->inverse != NULL && out->covariance != NULL;
-    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__class_rates_find");
-    if (status == JM_OK) status = add_up(&s, out, dataset, board_id, choice, pieces, class_columns, err);
+    size_t metrics = choice->count;
+    *out = (jm__class_rates){.columns = columns, .metrics = metrics};
+    out->rate = calloc(columns * (metrics + 2 + columns) + metrics * metrics + 1, sizeof *out->rate);
+    if (out->rate == NULL) return jm__no_memory(err, "jm__class_rates_find");
+    out->seen_s = out->rate + columns * metrics;
+    out->ridge_share = out->seen_s + columns;
+    out->inverse = out->ridge_share + columns;
+    out->covariance = out->inverse + columns * columns;
+    jm_status status = add_up(&s, out, dataset, board_id, choice, pieces, class_columns, err);
     if (status == JM_OK && out->windows > 0) status = solve(out, &s, err);
     sums_free(&s);
     if (status != JM_OK) jm__class_rates_free(out);
@@ -247,10 +202,6 @@ jm_status jm__class_rates_find(jm__class_rates *out, const jm__dataset *dataset,
 void jm__class_rates_free(jm__class_rates *rates)
 {
     free(rates->rate);
-    free(rates->seen_s);
-    free(rates->ridge_share);
-    free(rates->inverse);
-    free(rates->covariance);
     *rates = (jm__class_rates){0};
 }
 
@@ -379,20 +330,20 @@ jm_status jm__prior_from_counters(jm__prior *prior, const jm__board_model *model
                                   size_t class_columns, jm_error *err)
 {
     equation_buffers r = {
-        .features = calloc(class_columns * (model->count + 1) + 1, sizeof *r.features),
-        .error = calloc(class_columns + 1, sizeof *r.error),
-        .covariance = calloc(class_columns * class_columns + 1, sizeof *r.covariance),
+        .features = calloc(class_columns * (model->count + 2 + class_columns) + 1, sizeof *r.features),
         .columns = calloc(class_columns + 1, sizeof *r.columns),
     };
-    bool fine = r.features != NULL && r.error != NULL && r.covariance != NULL && r.columns != NULL;
-    jm_status status = jm__prior_init(prior, JM_PROVENANCE_COUNTERS, rates->columns, err);
-    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__prior_from_counters");
+    bool fine = r.features != NULL && r.columns != NULL;
+    if (fine) {
+        r.error = r.features + class_columns * (model->count + 1);
+        r.covariance = r.error + class_columns;
+    }
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__prior_from_counters");
+    *prior = (jm__prior){.provenance = JM_PROVENANCE_COUNTERS, .columns = rates->columns};
     if (status == JM_OK) status = add_equations(prior, &r, model, rates, expected, class_columns, err);
     if (status == JM_OK && prior->rows > 0) status = add_shared(prior, &r, model, rates, expected, err);
     if (status != JM_OK || prior->rows == 0) jm__prior_free(prior);
     free(r.features);
-    free(r.error);
-    free(r.covariance);
     free(r.columns);
     return status;
 }

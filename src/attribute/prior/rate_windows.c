@@ -38,19 +38,15 @@ void jm__metrics_free(char **metrics, size_t count)
     free(metrics);
 }
 
-static jm_status bad_texts(const jm__counter_set *set, jm_error *err)
-{
-    return jm__fail(err, JM_BAD_DATA, 0, "jm__metrics_of",
-                    "the metrics of the set of counters %lld are not text", (long long)set->id);
-}
-
 /* Append the metrics without slot cycles to `texts`. */
 static jm_status copy_names(char **texts, size_t *count, const jm__counter_set *set, const json_t *names,
                             const json_t *units, jm_error *err)
 {
     for (size_t i = 0; i < (size_t)set->metric_count; i++) {
         const char *name = text_at(names, i);
-        if (name == NULL) return bad_texts(set, err);
+        if (name == NULL)
+            return jm__fail(err, JM_BAD_DATA, 0, "jm__metrics_of",
+                            "the metrics of the set of counters %lld are not text", (long long)set->id);
         if (is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES)) continue;
         if ((texts[*count] = strdup(name)) == NULL) return jm__no_memory(err, "jm__metrics_of");
         (*count)++;
@@ -66,12 +62,12 @@ static jm_status copy_metrics(char ***out, size_t *count, const jm__counter_set 
                                      : jm__no_memory(err, "jm__metrics_of");
     json_decref(names);
     json_decref(units);
-    if (status == JM_OK) {
-        *out = texts;
-    } else if (texts != NULL) {
+    if (status != JM_OK) {
         jm__metrics_free(texts, *count);
+        texts = NULL;
         *count = 0;
     }
+    *out = texts;
     return status;
 }
 
@@ -97,78 +93,63 @@ static const struct {
 
 static const jm__sampler_known usual_draw = {20, 20, 0, 15, 0}; /* of a kind that was not measured */
 
-/* Where the chosen metrics are in each set. */
-typedef struct metric_layout {
-    const jm__dataset *dataset;
-    int64_t board_id;
-    const jm__rate_choice *choice;
-    int32_t *index;   /* [sets * choice->count]: index in the set; -1 in the first: the set lacks one */
-    bool *is_counted; /* likewise */
-    bool *is_slots;   /* [sets * JM_COUNTER_METRICS_MAX], by index in the set */
-    bool readable;
-} metric_layout;
+/* Where the chosen metrics are in a set. */
+typedef struct set_layout {
+    bool readable;                           /* it has all of them */
+    size_t index[JM_COUNTER_METRICS_MAX];    /* of each chosen one */
+    bool is_counted[JM_COUNTER_METRICS_MAX]; /* likewise */
+    bool is_slots[JM_COUNTER_METRICS_MAX];   /* by index in the set */
+} set_layout;
 
-/* A set that lacks a metric is not read. */
-static void find_in_set(metric_layout *r, size_t s)
+static void find_in_set(set_layout *out, const jm__counter_set *set, const jm__rate_choice *choice)
 {
-    const jm__counter_set *set = &r->dataset->counters.sets[s];
-    int32_t *index = r->index + s * r->choice->count;
-    bool *is_counted = r->is_counted + s * r->choice->count;
+    size_t count = (size_t)set->metric_count;
     json_t *names = json_loads(set->metrics, 0, NULL), *units = json_loads(set->units, 0, NULL);
-    bool all = set->board_id == r->board_id;
-    for (size_t m = 0; m < r->choice->count; m++)
-        index[m] = -1;
-    for (size_t m = 0; all && m < r->choice->count; m++) {
-        for (size_t i = 0; i < (size_t)set->metric_count && index[m] < 0; i++) {
-            const char *name = text_at(names, i), *unit = text_at(units, i);
-            if (name == NULL || strcmp(name, r->choice->metrics[m]) != 0) continue;
-            index[m] = (int32_t)i;
-            is_counted[m] = is_unit(unit, JM_COUNTER_EVENTS) || is_unit(unit, JM_COUNTER_SLOT_CYCLES);
-        }
-        all = index[m] >= 0;
+    out->readable = choice->count > 0;
+    for (size_t m = 0; out->readable && m < choice->count; m++) {
+        size_t i = 0;
+        for (const char *name; i < count; i++)
+            if ((name = text_at(names, i)) != NULL && strcmp(name, choice->metrics[m]) == 0) break;
+        const char *unit = text_at(units, i);
+        out->index[m] = i;
+        out->is_counted[m] = is_unit(unit, JM_COUNTER_EVENTS) || is_unit(unit, JM_COUNTER_SLOT_CYCLES);
+        out->readable = i < count;
     }
-    for (size_t i = 0; i < (size_t)set->metric_count; i++)
-        r->is_slots[s * JM_COUNTER_METRICS_MAX + i] = is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES);
-    if (!all && r->choice->count > 0) index[0] = -1;
-    r->readable = r->readable || (all && r->choice->count > 0);
+    for (size_t i = 0; i < count; i++)
+        out->is_slots[i] = is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES);
     json_decref(names);
     json_decref(units);
 }
 
-static jm_status layout_begin(metric_layout *r, const jm__dataset *dataset, int64_t board_id,
+/* (*sets)[set_count], which the caller frees; those of other boards are not readable. */
+static jm_status find_layouts(set_layout **sets, bool *any, const jm__dataset *dataset, int64_t board_id,
                               const jm__rate_choice *choice, jm_error *err)
 {
-    size_t sets = dataset->counters.set_count;
-    *r = (metric_layout){.dataset = dataset, .board_id = board_id, .choice = choice};
-    r->index = calloc(sets * choice->count + 1, sizeof *r->index);
-    r->is_counted = calloc(sets * choice->count + 1, sizeof *r->is_counted);
-    r->is_slots = calloc(sets * JM_COUNTER_METRICS_MAX + 1, sizeof *r->is_slots);
-    if (r->index == NULL || r->is_counted == NULL || r->is_slots == NULL)
-        return jm__no_memory(err, "jm__rates_each");
-    for (size_t s = 0; s < sets; s++)
-        find_in_set(r, s);
+    size_t count = dataset->counters.set_count;
+    *any = false;
+    *sets = calloc(count + 1, sizeof **sets);
+    if (*sets == NULL) return jm__no_memory(err, "jm__rates_each");
+    for (size_t s = 0; s < count; s++) {
+        const jm__counter_set *set = &dataset->counters.sets[s];
+        if (set->board_id == board_id) find_in_set(&(*sets)[s], set, choice);
+        *any = *any || (*sets)[s].readable;
+    }
     return JM_OK;
-}
-
-static void layout_end(metric_layout *r)
-{
-    free(r->index);
-    free(r->is_counted);
-    free(r->is_slots);
 }
 
 jm_status jm__rates_available(bool *available, const jm__dataset *dataset, int64_t board_id,
                               const jm__rate_choice *choice, jm_error *err)
 {
-    metric_layout r;
-    jm_status status = layout_begin(&r, dataset, board_id, choice, err);
-    *available = r.readable;
-    layout_end(&r);
+    set_layout *sets;
+    jm_status status = find_layouts(&sets, available, dataset, board_id, choice, err);
+    free(sets);
     return status;
 }
 
 typedef struct window_reader {
-    metric_layout layout;
+    const jm__dataset *dataset;
+    const jm__rate_choice *choice;
+    set_layout *sets;
     jm__clock_track clock;
     jm__rate_sink sink;
     void *context;
@@ -178,24 +159,23 @@ typedef struct window_reader {
 } window_reader;
 
 /* The rates of a sample; false if one is missing or impossible. */
-static bool rates_of(window_reader *p, const int32_t *index, const bool *is_counted, double factor)
+static bool rates_of(window_reader *p, const set_layout *set, double factor)
 {
     double seconds = (double)(p->sample.end_ns - p->sample.start_ns) * 1e-9;
-    for (size_t m = 0; m < p->layout.choice->count; m++) {
-        double value = p->sample.values[index[m]];
-        p->rate[m] = factor * (is_counted[m] ? value / seconds : value);
+    for (size_t m = 0; m < p->choice->count; m++) {
+        double value = p->sample.values[set->index[m]];
+        p->rate[m] = factor * (set->is_counted[m] ? value / seconds : value);
         if (!(p->rate[m] >= 0 && p->rate[m] <= rate_max)) return false;
     }
     return true;
 }
 
 /* NAN: slots are not counted, or one of their metrics is missing. */
-static double slot_mhz(const window_reader *p, size_t s)
+static double slot_mhz(const window_reader *p, const set_layout *set, int64_t metrics)
 {
-    const bool *is_slots = p->layout.is_slots + s * JM_COUNTER_METRICS_MAX;
     double sum = 0, us = (double)(p->sample.end_ns - p->sample.start_ns) * 1e-3;
-    for (int64_t i = 0; i < p->layout.dataset->counters.sets[s].metric_count; i++)
-        if (is_slots[i]) sum += p->sample.values[i];
+    for (int64_t i = 0; i < metrics; i++)
+        if (set->is_slots[i]) sum += p->sample.values[i];
     return sum > 0 ? sum / us : NAN;
 }
 
@@ -211,17 +191,15 @@ static double factor_of(const jm__rate_choice *choice, double nvml_mhz, double s
 static jm_status take_block(void *context, const jm__counter_block *block, jm_error *err)
 {
     window_reader *p = context;
-    const jm__rate_choice *choice = p->layout.choice;
-    size_t s = (size_t)block->set_id - 1;
-    const int32_t *index = p->layout.index + s * choice->count;
-    if (index[0] < 0) return JM_OK;
-    for (int64_t i = 0; i < block->count; i++) {
-        jm__counter_block_sample(block, p->layout.dataset->counters.sets[s].metric_count, i, &p->sample);
+    const set_layout *set = &p->sets[block->set_id - 1];
+    int64_t metrics = p->dataset->counters.sets[block->set_id - 1].metric_count;
+    for (int64_t i = 0; set->readable && i < block->count; i++) {
+        jm__counter_block_sample(block, metrics, i, &p->sample);
         if (p->sample.start_ns < p->end_ns || p->sample.end_ns <= p->sample.start_ns) continue;
         double mhz = jm__clock_between_at(&p->clock, (p->sample.start_ns + p->sample.end_ns) / 2);
-        double slots_mhz = slot_mhz(p, s), factor = factor_of(choice, mhz, slots_mhz);
+        double slots_mhz = slot_mhz(p, set, metrics);
         p->end_ns = p->sample.end_ns;
-        if (!rates_of(p, index, p->layout.is_counted + s * choice->count, factor)) continue;
+        if (!rates_of(p, set, factor_of(p->choice, mhz, slots_mhz))) continue;
         const jm__rate_window window = {p->sample.start_ns, p->sample.end_ns, mhz, slots_mhz, p->rate};
         JM_TRY(p->sink(p->context, &window, err));
     }
@@ -231,19 +209,22 @@ static jm_status take_block(void *context, const jm__counter_block *block, jm_er
 jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm__rate_choice *choice,
                          jm__rate_sink sink, void *context, jm_error *err)
 {
+    bool readable;
     if (dataset->counters.each == NULL || choice->count == 0) return JM_OK;
     window_reader *p = calloc(1, sizeof *p);
     if (p == NULL) return jm__no_memory(err, "jm__rates_each");
+    p->dataset = dataset;
+    p->choice = choice;
     p->sink = sink;
     p->context = context;
     p->end_ns = INT64_MIN;
-    jm_status status = layout_begin(&p->layout, dataset, board_id, choice, err);
+    jm_status status = find_layouts(&p->sets, &readable, dataset, board_id, choice, err);
     if (status == JM_OK && !jm__clock_readings_begin(&p->clock, dataset, &dataset->boards[board_id - 1]))
         status = jm__no_memory(err, "jm__rates_each");
-    if (status == JM_OK && p->layout.readable)
+    if (status == JM_OK && readable)
         status = dataset->counters.each(dataset->counters.context, take_block, p, err);
     jm__clock_track_free(&p->clock);
-    layout_end(&p->layout);
+    free(p->sets);
     free(p);
     return status;
 }
@@ -276,8 +257,6 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
     jm__vec_free(&r.items);
     return status;
 }
-
-static const double forget_after = 40; /* time constants after which a step response is complete (4e-18) */
 
 static jm__sampler_known known_of(const jm_board *board)
 {
@@ -315,7 +294,7 @@ static double limited_share(const jm__dataset *d, const jm_board *board, const j
 jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
                                 double rest_w, double rest_u_w, jm_error *err)
 {
-    int64_t from_ns = INT64_MAX, end_ns = INT64_MAX;
+    int64_t from_ns = INT64_MAX;
     bool fine = true;
     *sampler = (jm__sampler_draw){.known = known_of(board)};
     if (!isnan(rest_w)) sampler->known.rest_w = rest_w;
@@ -328,7 +307,7 @@ jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *da
         fine = jm__intervals_add(&sampler->windows, from_ns, event->t_ns);
         from_ns = INT64_MAX;
     }
-    if (fine && from_ns != INT64_MAX) fine = jm__intervals_add(&sampler->windows, from_ns, end_ns);
+    if (fine && from_ns != INT64_MAX) fine = jm__intervals_add(&sampler->windows, from_ns, INT64_MAX);
     jm__intervals_normalise(&sampler->windows);
     sampler->known.limited = limited_share(dataset, board, &sampler->windows);
     return fine ? JM_OK : jm__no_memory(err, "jm__sampler_draw_find");
@@ -356,7 +335,7 @@ static double weight_in_windows(const jm__sampler_draw *sampler, const jm__respo
     const jm__interval *windows = sampler->windows.items;
     double at_ns = (double)t_ns - response->lag_ns, sum = 0;
     while (*first < sampler->windows.count &&
-           at_ns - (double)windows[*first].to_ns > forget_after * response->width_ns)
+           at_ns - (double)windows[*first].to_ns > JM_FORGOTTEN * response->width_ns)
         ++*first;
     for (size_t i = *first; i < sampler->windows.count && (double)windows[i].from_ns < at_ns; i++)
         sum += step_left(response, at_ns, (double)windows[i].to_ns) -

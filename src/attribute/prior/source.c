@@ -2,7 +2,7 @@
 #include "attribute/prior/source.h"
 
 #include "attribute/work/classes.h"
-#include "base/map.h"
+#include "base/csv.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -194,23 +194,14 @@ static mixture *find_mixtures(const jm_board *board, const jm__board_work *work,
     return columns;
 }
 
-/* kin[k]: the first column of the same kernel, which may be k itself. False if memory is out. */
-static bool find_kin(uint32_t *kin, const mixture *columns, size_t count, const jm__classes *classes)
+/* The first column of the same kernel, which may be k itself. */
+static uint32_t kin_of(const mixture *columns, size_t k, const jm__classes *classes)
 {
-    jm__map first = JM_MAP_OF_TEXTS;
-    bool fine = true;
-    for (size_t k = 0; fine && k < count; k++) {
-        kin[k] = (uint32_t)k;
-        if (!columns[k].one_name) continue;
-        const char *name = classes->items[columns[k].first - 1].name;
-        const jm__map_value *found = jm__map_find(&first, &name);
-        if (found != NULL)
-            kin[k] = (uint32_t)found->id;
-        else
-            fine = jm__map_put(&first, &name, (jm__map_value){.id = (int64_t)k});
-    }
-    jm__map_free(&first);
-    return fine;
+    for (uint32_t m = 0; m < k && columns[k].one_name; m++)
+        if (columns[m].one_name &&
+            strcmp(classes->items[columns[m].first - 1].name, classes->items[columns[k].first - 1].name) == 0)
+            return m;
+    return (uint32_t)k;
 }
 
 /* What a kernel of this length may lose to its rise, relative to what it draws. */
@@ -241,26 +232,26 @@ jm__expectation *jm__family_power(const jm_board *board, const jm__board_work *w
 {
     size_t count = work->columns.class_columns;
     jm__expectation *out = calloc(count + 1, sizeof *out);
-    uint32_t *kin = calloc(count + 1, sizeof *kin), *kin_columns = calloc(count + 1, sizeof *kin_columns);
+    uint32_t *kin_columns = calloc(count + 1, sizeof *kin_columns);
     mixture *columns = find_mixtures(board, work, set);
-    bool fine = out != NULL && kin != NULL && kin_columns != NULL && columns != NULL &&
-                find_kin(kin, columns, count, &set->classes);
+    bool fine = out != NULL && kin_columns != NULL && columns != NULL;
     double all_s = 0, all_j = 0;
     for (size_t k = 0; fine && k < count; k++) {
         all_s += columns[k].seconds;
         all_j += columns[k].joules;
-        kin_columns[kin[k]]++;
+        out[k].kin = kin_of(columns, k, &set->classes);
+        kin_columns[out[k].kin]++;
     }
     for (size_t k = 0; fine && k < count; k++) {
+        uint32_t kin = out[k].kin;
         out[k] = make_expectation(&columns[k], all_j / all_s, all_j,
                                   is_hopper(board) ? same_board_family_u : other_family_u, &set->classes);
-        out[k].kin = kin[k];
-        if (kin_columns[kin[k]] < 2) continue;
+        out[k].kin = kin;
+        if (kin_columns[kin] < 2) continue;
         out[k].kin_u = sqrt(kin_variance_share) * out[k].own_u;
         out[k].own_u *= sqrt(1 - kin_variance_share);
     }
     free(columns);
-    free(kin);
     free(kin_columns);
     if (!fine) free(out);
     return fine ? out : NULL;
@@ -368,17 +359,13 @@ typedef struct reader {
     jm__csv *csv;
     const jm__prior_scene *scene;
     size_t column[COLUMNS_MAX];
-    double *row;    /* coefficients of the current line's equation */
-    jm__map first;  /* name -> first class + 1 */
-    uint32_t *next; /* [classes]: the next class of that name, + 1; 0: none */
+    double *row; /* coefficients of the current line's equation */
 } reader;
 
 static jm_status add_layer(reader *r, jm_error *err)
 {
-    jm__prior *prior = r->prior;
     jm__csv *csv = r->csv;
     const size_t *column = r->column;
-    double *row = r->row;
     double energy_j, u_j;
     pass requested = {.path = jm__csv_name(csv, column[0])};
     requested.length = strlen(requested.path);
@@ -389,55 +376,34 @@ static jm_status add_layer(reader *r, jm_error *err)
     if (!(u_j >= 0) || !isfinite(u_j))
         return jm__csv_bad(csv, column[3], err, "is not a standard uncertainty");
     r->lines->all++;
-    double calls = calls_of(r->scene, &requested), seconds = seconds_of(row, r->scene, &requested);
+    double calls = calls_of(r->scene, &requested), seconds = seconds_of(r->row, r->scene, &requested);
     if (!(calls > 0) || !(seconds > 0)) return JM_OK;
     r->lines->used++;
-    for (size_t k = 0; k < prior->columns; k++)
-        row[k] /= seconds;
+    for (size_t k = 0; k < r->prior->columns; k++)
+        r->row[k] /= seconds;
     double power_w = energy_j * calls / seconds;
-    return jm__prior_add(prior, row, power_w, power_w * hypot(u_j / energy_j, isolation_u), err);
+    return jm__prior_add(r->prior, r->row, power_w, power_w * hypot(u_j / energy_j, isolation_u), err);
 }
 
 /* ---- powers of kernels: from the kernel alone in a loop, another run, or a paper */
 
-static jm_status index_names(reader *n, jm_error *err)
-{
-    const jm__prior_scene *scene = n->scene;
-    n->next = calloc(scene->classes->count + 1, sizeof *n->next);
-    if (n->next == NULL) return jm__no_memory(err, "jm__prior_from_file");
-    for (size_t c = 0; c < scene->classes->count; c++) {
-        if (scene->columns->of_class[c] == JM_NO_COLUMN || scene->columns->merged[c]) continue;
-        if (scene->classes->items[c].joint) continue; /* in the column of its class */
-        const char *name = scene->classes->items[c].name;
-        const jm__map_value *found = jm__map_find(&n->first, &name);
-        if (found != NULL) n->next[c] = (uint32_t)found->id;
-        if (!jm__map_put(&n->first, &name, (jm__map_value){.id = (int64_t)c + 1}))
-            return jm__no_memory(err, "jm__prior_from_file");
-    }
-    return JM_OK;
-}
-
-/* Seconds of all columns of a class, also added to `row`. */
-static double add_class(const jm__prior_scene *scene, uint32_t column, double *row)
-{
-    double sum_s = 0;
-    for (size_t k = 0; k < scene->columns->class_columns; k++) {
-        if (scene->columns->split_from[k] != column) continue;
-        row[k] += scene->seconds[k];
-        sum_s += scene->seconds[k];
-    }
-    return sum_s;
-}
-
 /* The mean power of a kernel, its launch shapes weighted by time; false if none ran in its own column. */
-static bool mean_of(const reader *n, const char *name)
+static bool mean_of(const jm__prior_scene *scene, double *row, const char *name)
 {
-    double *row = n->row;
-    const jm__map_value *first = jm__map_find(&n->first, &name);
+    const jm__columns *columns = &scene->work->columns;
     double all_s = 0;
-    for (uint32_t c = first != NULL ? (uint32_t)first->id : 0; c != 0; c = n->next[c - 1])
-        all_s += add_class(n->scene, n->scene->columns->of_class[c - 1], row);
-    for (size_t k = 0; all_s > 0 && k < n->scene->columns->count; k++)
+    for (size_t c = 0; c < scene->set->classes.count; c++) {
+        const jm__class *class = &scene->set->classes.items[c];
+        if (columns->of_class[c] == JM_NO_COLUMN || columns->merged[c]) continue;
+        if (class->joint || strcmp(class->name, name) != 0)
+            continue; /* a joint one is in its class's column */
+        for (size_t k = 0; k < columns->class_columns; k++) {
+            if (columns->split_from[k] != columns->of_class[c]) continue;
+            row[k] += scene->work->learn_seconds[k];
+            all_s += scene->work->learn_seconds[k];
+        }
+    }
+    for (size_t k = 0; all_s > 0 && k < columns->count; k++)
         row[k] /= all_s;
     return all_s > 0;
 }
@@ -453,7 +419,7 @@ static jm_status add_kernel(reader *r, jm_error *err)
     if (!jm__prior_is_sane(power_w, u_w))
         return jm__csv_bad(csv, column[2], err, "is not a standard uncertainty");
     r->lines->all++;
-    if (!mean_of(r, jm__csv_name(csv, column[0]))) return JM_OK;
+    if (!mean_of(r->scene, r->row, jm__csv_name(csv, column[0]))) return JM_OK;
     r->lines->used++;
     return jm__prior_add(r->prior, r->row, power_w, u_w, err);
 }
@@ -495,7 +461,6 @@ static jm_status unknown_header(const char *path, jm_error *err)
 static jm_status read_lines(reader *r, const struct source *s, jm_error *err)
 {
     bool more;
-    JM_TRY(index_names(r, err));
     r->row = calloc(r->prior->columns + 1, sizeof *r->row);
     if (r->row == NULL) return jm__no_memory(err, "jm__prior_from_file");
     for (;;) {
@@ -509,20 +474,16 @@ static jm_status read_lines(reader *r, const struct source *s, jm_error *err)
 jm_status jm__prior_from_file(jm__prior *prior, jm__prior_lines *lines, const char *path,
                               const jm__prior_scene *scene, jm_error *err)
 {
-    reader r = {.prior = prior, .lines = lines, .scene = scene, .first = JM_MAP_OF_TEXTS};
+    reader r = {.prior = prior, .lines = lines, .scene = scene};
     *lines = (jm__prior_lines){0};
     JM_TRY(jm__csv_open(&r.csv, path, err));
     const struct source *s = sources;
     while (s->add != NULL && !match_header(&r, s->columns))
         s++;
     jm_status status = s->add == NULL ? unknown_header(path, err) : JM_OK;
-    if (status == JM_OK) status = jm__prior_init(prior, s->provenance, scene->columns->count, err);
-    if (status == JM_OK) {
-        status = read_lines(&r, s, err);
-        if (status != JM_OK) jm__prior_free(prior);
-    }
-    jm__map_free(&r.first);
-    free(r.next);
+    *prior = (jm__prior){.provenance = s->provenance, .columns = scene->work->columns.count};
+    if (status == JM_OK) status = read_lines(&r, s, err);
+    if (status != JM_OK) jm__prior_free(prior);
     free(r.row);
     jm__csv_close(r.csv);
     return status;

@@ -5,7 +5,6 @@
 #include "attribute/fit/levels.h"
 #include "attribute/fit/prior.h"
 #include "attribute/work/work.h"
-#include "base/csv.h"
 #include "model/board_model.h"
 
 /* The work of a board, to which the lines of a file are applied. */
@@ -13,9 +12,6 @@ typedef struct jm__prior_scene {
     const jm_board *board;
     const jm__work_set *set;
     const jm__board_work *work;
-    const jm__classes *classes;
-    const jm__columns *columns;
-    const double *seconds; /* [columns->count]: time of each */
 } jm__prior_scene;
 
 /* The lines of a file, and those that apply to this board. */

@@ -54,7 +54,7 @@ static program *make(const jm_sensor *sensor, double longest_ms, double period_m
     assert_true(jm__pieces_end(&p->pieces));
     p->pieces.column_of = column_of;
     assert_int_equal(jm__design_init(&p->design, &p->pieces, COLUMNS, NULL), JM_OK);
-    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = COLUMNS};
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__prior_add_power(&prior, k, expected_w[k], u_w[k], NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&p->joint_prior, &prior, NULL, 0, jm__noise_of(sensor), NULL),

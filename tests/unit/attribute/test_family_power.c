@@ -269,17 +269,16 @@ static jm__joint_prior prior_of(const jm__expectation *expected)
     jm__reading_list learn = {0};
     for (size_t i = 0; i < 3; i++)
         assert_true(jm__vec_push(&learn, readings[i]));
-    const jm__levels_input input = {.sensor = &steady,
-                                    .readings = readings,
-                                    .reading_count = 3,
-                                    .design = &design,
-                                    .class_columns = IDLE,
-                                    .columns = COLUMNS,
-                                    .expected = expected};
+    const jm__fit_input input = {.sensor = &steady,
+                                 .readings = readings,
+                                 .reading_count = 3,
+                                 .class_columns = IDLE,
+                                 .columns = COLUMNS,
+                                 .expected = expected};
     jm__prior prior;
     jm__joint_prior joint_prior;
     const jm__prior *all = &prior;
-    assert_int_equal(jm__levels_prior(&prior, &input, &learn, NULL), JM_OK);
+    assert_int_equal(jm__levels_prior(&prior, &input, &design, &learn, NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL), JM_OK);
     jm__prior_free(&prior);
     jm__vec_free(&learn);
@@ -311,7 +310,6 @@ static void test_a_priors_covariance_is_that_of_its_families(void **state)
     static const double family_u[] = {0.1, 0.2}, weight[] = {0.8, 0.2};
     static const int family[] = {0, 0, 1};
     jm__joint_prior joint_prior = prior_of(expected);
-    assert_false(joint_prior.independent);
     for (size_t j = 0; j < IDLE; j++) {
         double p_j = 300 * expected[j].share;
         assert_near(joint_prior.power_w[j], p_j, 1e-6);

@@ -69,7 +69,7 @@ static void make_assumed(made *m, double discrepancy, double known_w)
                               .quantile = quantile};
         jm__prior prior;
         const jm__prior *all = &prior;
-        assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+        prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = COLUMNS};
         for (size_t k = 0; k < COLUMNS; k++)
             assert_int_equal(jm__prior_add_power(&prior, k, m->power_w[b * COLUMNS + k] - 5, known_w, NULL),
                              JM_OK);

@@ -31,7 +31,7 @@ static problem make(size_t readings)
         for (size_t k = 0; k < COLUMNS; k++)
             p.rows[i * COLUMNS + k] /= sum;
     }
-    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = COLUMNS};
     for (size_t k = 0; k < COLUMNS; k++) {
         assert_int_equal(jm__prior_add_power(&prior, k, expected_w[k], u_w[k], NULL), JM_OK);
         for (size_t m = 0; m < COLUMNS; m++)

@@ -334,7 +334,7 @@ static void add_one_column(one_column *c, jm_provenance from, double u_before_w,
     *fit = fitted;
     fit->power_w = &c->power_w[b];
     fit->covariance = &c->variance[b];
-    assert_int_equal(jm__prior_init(&prior, from, 1, NULL), JM_OK);
+    prior = (jm__prior){.provenance = from, .columns = 1};
     assert_int_equal(jm__prior_add_power(&prior, 0, 100, u_before_w, NULL), JM_OK);
     assert_int_equal(jm__joint_prior_make(&fit->joint_prior, all, NULL, 0, (jm__noise_prior){5, 2}, NULL),
                      JM_OK);

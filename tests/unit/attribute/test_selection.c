@@ -45,25 +45,24 @@ static void make_dense(problem *p)
 static problem *make(void)
 {
     problem *p = calloc(1, sizeof *p);
-    jm__sampled sampled = {.columns = CLASSES - 1, .behind = CLASSES, .width = ALL};
+    jm__qr qr;
     assert_non_null(p);
-    assert_int_equal(jm__qr_init(&sampled.qr, ALL, NULL), JM_OK);
+    assert_int_equal(jm__qr_init(&qr, ALL, NULL), JM_OK);
     for (size_t i = 0; i < READINGS; i++) {
         for (size_t k = 0; k < ALL; k++)
             p->rows[i * ALL + k] = pow(dense_uniform(), 2);
         p->y[i] = 300 + 40 * dense_normal();
-        jm__qr_add(&sampled.qr, p->rows + i * ALL, p->y[i]);
+        jm__qr_add(&qr, p->rows + i * ALL, p->y[i]);
     }
-    jm__qr_finish(&sampled.qr);
+    jm__qr_finish(&qr);
     make_dense(p);
     p->parts.count = PARTS;
     for (size_t i = 0; i < PARTS; i++)
         p->parts.items[i].column = i < 3 ? 0 : 1;
     p->power_w[0] = 600;
     p->power_w[1] = 10; /* 5 % of it are less than 1 W */
-    assert_int_equal(jm__selection_init(&p->selection, &p->parts, p->power_w, NULL), JM_OK);
-    jm__selection_take_corner(&p->selection, &sampled);
-    jm__qr_free(&sampled.qr);
+    assert_int_equal(jm__selection_init(&p->selection, &p->parts, p->power_w, &qr, NULL), JM_OK);
+    jm__qr_free(&qr);
     return p;
 }
 
@@ -109,9 +108,8 @@ static void pick(problem *p, size_t count)
 {
     p->selection.count = count;
     for (size_t i = 0; i < count; i++)
-        p->selection.items[i] = (jm__pick){sets[i], q[i]};
-    jm__selection_factor(&p->selection, VARIANCE);
-    assert_int_equal(p->selection.count, count);
+        p->selection.items[i] = (jm__pick){.set = sets[i], .q = q[i]};
+    jm__selection_update(&p->selection, VARIANCE);
 }
 
 /* (I + v / q)^-1 of the first selections. */
@@ -236,7 +234,7 @@ static void test_parts_of_a_class_share_what_is_not_known_of_it(void **state)
     jm__prior prior;
     jm__joint_prior joint_prior;
     const jm__prior *all = &prior;
-    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = COLUMNS};
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__prior_add_power(&prior, k, power_w[k], u_w[k], NULL), JM_OK);
     assert_int_equal(jm__hierarchical_prior(&prior, &columns, NULL), JM_OK);

@@ -10,6 +10,15 @@
 
 #include <cmocka.h>
 
+static const struct {
+    const char *name;
+    double fair, poor;
+} checks[] = {
+#define X(name, fair, poor, before, form, after) {#name, fair, poor},
+    JM_CHECK_MAP(X)
+#undef X
+};
+
 static jm__check_figures nothing_known(void)
 {
     jm__check_figures facts = {0};
@@ -52,7 +61,7 @@ static void test_each_check_decides_from_its_limits_on(void **state)
 {
     (void)state;
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++) {
-        double fair = jm__check_limit(check, JM_GRADE_FAIR), poor = jm__check_limit(check, JM_GRADE_POOR);
+        double fair = checks[check].fair, poor = checks[check].poor;
         jm__check_figures facts = nothing_known();
         assert_true(fair > 0 && poor >= fair);
         facts.figures[check] = 0.999 * fair;
@@ -116,8 +125,8 @@ static void test_the_page_on_reports_lists_all_checks_with_their_limits(void **s
     fclose(file);
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++) {
         char line[128];
-        double fair = jm__check_limit(check, JM_GRADE_FAIR), poor = jm__check_limit(check, JM_GRADE_POOR);
-        int used = snprintf(line, sizeof line, "| `%s` | %g |", jm__check_name(check), fair);
+        double fair = checks[check].fair, poor = checks[check].poor;
+        int used = snprintf(line, sizeof line, "| `%s` | %g |", checks[check].name, fair);
         if (isinf(poor))
             snprintf(line + used, sizeof line - (size_t)used, " never |");
         else

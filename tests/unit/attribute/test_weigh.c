@@ -21,7 +21,7 @@ static void assume(problem *p)
     jm__prior prior;
     const double own = 1; /* W; the rest is shared */
     double shared[COLUMNS * COLUMNS];
-    assert_int_equal(jm__prior_init(&prior, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    prior = (jm__prior){.provenance = JM_PROVENANCE_WEAK, .columns = COLUMNS};
     for (size_t k = 0; k < COLUMNS; k++)
         assert_int_equal(jm__prior_add_power(&prior, k, p->power_w[k], own, NULL), JM_OK);
     for (size_t i = 0; i < COLUMNS * COLUMNS; i++)
