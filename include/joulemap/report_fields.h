@@ -146,12 +146,27 @@
     T(REAL_OR_NONE, decode_j, "decode_energy_j", JM_IN_REPORT, "Joules of their decode; missing where none") \
     T(REAL_OR_NONE, decode_low_j, "decode_energy_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")     \
     T(REAL_OR_NONE, decode_high_j, "decode_energy_high_j", JM_IN_REPORT, "Upper end of it")                  \
+    T(TEXT_OR_NONE, step_name, "step_name", JM_IN_REPORT,                                                    \
+      "The kind of step that the next figures are of, that with the most time; missing where no steps")      \
+    T(TEXT_OR_NONE, step_phase, "step_phase", JM_IN_REPORT, "The phase of that kind; missing where in none") \
+    T(COUNT_OR_NONE, kind_steps, "kind_steps", JM_IN_REPORT,                                                 \
+      "Steps of that kind; ranks that step together make each together")                                     \
     T(COUNT_OR_NONE, warm_up_steps, "warm_up_steps", JM_IN_REPORT,                                           \
-      "Steps at the beginning that took another time than those after them; missing where no steps")         \
+      "Of these, steps at the beginning that took another time than those after them")                       \
+    T(COUNT_OR_NONE, steady_steps, "steady_steps", JM_IN_REPORT,                                             \
+      "Of these, steps after those, without steps of more than twice the median time")                       \
+    T(COUNT_OR_NONE, steady_samples, "steady_samples", JM_IN_REPORT,                                         \
+      "Samples of the steady steps; missing where none")                                                     \
+    T(COUNT_OR_NONE, steady_tokens, "steady_tokens", JM_IN_REPORT,                                           \
+      "Tokens of the steady steps; missing where none")                                                      \
+    T(REAL_OR_NONE, steady_step_s, "steady_step_s", JM_IN_REPORT,                                            \
+      "Seconds of a steady step, to the begin of the next one")                                              \
     T(REAL_OR_NONE, steady_step_j, "steady_step_j", JM_IN_REPORT,                                            \
-      "Joules of all boards a step, from the first step after those to the end of the last")                 \
+      "Joules of all boards a steady step, idle time inside it included")                                    \
     T(REAL_OR_NONE, steady_step_low_j, "steady_step_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")  \
     T(REAL_OR_NONE, steady_step_high_j, "steady_step_high_j", JM_IN_REPORT, "Upper end of it")               \
+    T(REAL_OR_NONE, steady_idle_j, "steady_idle_j", JM_IN_REPORT,                                            \
+      "Of steady_step_j, joules of boards while nothing ran on them; missing without a fit")                 \
     T(REAL_OR_NONE, total_energy_j, "total_energy_j", JM_IN_REPORT,                                          \
       "Joules of all boards; missing without a sensor")                                                      \
     T(REAL_OR_NONE, total_low_j, "total_energy_low_j", JM_IN_REPORT,                                         \

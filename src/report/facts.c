@@ -37,34 +37,32 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     return jm__facts_add(facts, "total", &text, err);
 }
 
-/* Energy of tracing, of counter sampling and of work that was not recorded, which belongs to no step. */
-static double own_j(const jm_report_totals *totals, const jm_report_quality *quality)
-{
-    return (isfinite(totals->tracing_energy_j) ? totals->tracing_energy_j : 0) +
-           (isfinite(quality->sampler_energy_j) ? quality->sampler_energy_j : 0) +
-           totals->unrecorded_energy_j;
-}
-
-/* `found`: what a step is if joulemap found the steps itself; NULL: they were marked. */
-static void add_per(jm__strbuf *text, const jm_report_totals *totals, double less_j, const char *what,
-                    int64_t count, const char *found)
+/* ", 12.3 ±0.4 mJ a token", of so many tokens in all of n steps. */
+static void add_amount(jm__strbuf *text, const jm_report_totals *t, const char *what, int64_t amount)
 {
     char each[JM_CELL];
-    double n = (double)count;
-    if (count <= 1) return; /* for a single one it is the total */
-    jm__format_energy(each, (totals->total_energy_j - less_j) / n, (totals->total_low_j - less_j) / n,
-                      (totals->total_high_j - less_j) / n);
-    jm__strbuf_format(text, "%s%s a %s (%lld%s%s)", text->length > 0 ? ", " : "", each, what,
-                      (long long)count, found != NULL ? ", each a " : "", found != NULL ? found : "");
+    if (amount <= 0) return;
+    double share = (double)t->steady_steps / (double)amount; /* of a step */
+    jm__format_energy(each, share * t->steady_step_j, share * t->steady_step_low_j,
+                      share * t->steady_step_high_j);
+    jm__strbuf_format(text, ", %s a %s", each, what);
 }
 
-static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, double own_j, jm_error *err)
+/* What a steady step takes. For a run of one step that is the total. */
+static jm_status add_each(jm__facts *facts, const jm_report_totals *t, jm_error *err)
 {
+    char energy[JM_CELL], time[JM_CELL];
     jm__strbuf text = {0};
-    add_per(&text, totals, own_j, "step", totals->steps, totals->steps_found);
-    add_per(&text, totals, own_j, "sample", totals->samples, NULL);
-    add_per(&text, totals, own_j, "token", totals->tokens, NULL);
-    if (text.length == 0 && !text.failed) return JM_OK;
+    if (t->steady_steps <= 1 || !isfinite(t->steady_step_j)) return JM_OK;
+    jm__format_energy(energy, t->steady_step_j, t->steady_step_low_j, t->steady_step_high_j);
+    jm__format_time(time, t->steady_step_s);
+    jm__strbuf_format(&text, "%s and %s a step", energy, time);
+    if (t->step_phase != NULL) jm__strbuf_format(&text, " of %s", t->step_phase);
+    add_amount(&text, t, "sample", t->steady_samples);
+    add_amount(&text, t, "token", t->steady_tokens);
+    jm__strbuf_format(&text, " (%lld of %lld steps, steady%s%s)", (long long)t->steady_steps,
+                      (long long)t->kind_steps, t->steps_found != NULL ? "; each a " : "",
+                      t->steps_found != NULL ? t->step_name : "");
     return jm__facts_add(facts, "each", &text, err);
 }
 
@@ -92,19 +90,6 @@ static jm_status add_requests(jm__facts *facts, const jm_report_totals *t, jm_er
     add_part(&text, "prefill", t->prefill_j, t->prefill_low_j, t->prefill_high_j, t->prefill_tokens);
     add_part(&text, "decode", t->decode_j, t->decode_low_j, t->decode_high_j, t->decode_tokens);
     return jm__facts_add(facts, "requests", &text, err);
-}
-
-/* With a warm-up the mean over all steps says little. */
-static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
-{
-    char each[JM_CELL];
-    jm__strbuf text = {0};
-    if (totals->warm_up_steps <= 0 || !isfinite(totals->steady_step_j)) return JM_OK;
-    jm__format_energy(each, totals->steady_step_j, totals->steady_step_low_j, totals->steady_step_high_j);
-    jm__strbuf_format(&text, "%s a step, without the first", each);
-    if (totals->warm_up_steps > 1) jm__strbuf_format(&text, " %lld", (long long)totals->warm_up_steps);
-    jm__strbuf_add(&text, " (warm-up)");
-    return jm__facts_add(facts, "steady", &text, err);
 }
 
 /* Which share of the steps was traced, and what tracing cost. */
@@ -137,9 +122,8 @@ jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *er
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     JM_TRY(add_total(facts, totals, err));
-    JM_TRY(add_each(facts, totals, own_j(totals, jm_report_quality_get(report)), err));
+    JM_TRY(add_each(facts, totals, err));
     JM_TRY(add_requests(facts, totals, err));
-    JM_TRY(add_steady(facts, totals, err));
     JM_TRY(add_tracing(facts, totals, err));
     return add_verdict(facts, jm_report_quality_get(report), err);
 }
@@ -209,7 +193,7 @@ jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err
 /* ---- the head of every view of a report in a terminal */
 
 /* "GPU 0: NVIDIA H100 80GB HBM3", "GPU 0, 1: NVIDIA H200". CPUs and meters have rows of their own. */
-static void add_boards(jm__strbuf *out, const jm_report *report)
+void jm__boards_add(jm__strbuf *out, const char *before, const jm_report *report)
 {
     const jm_board *first = NULL;
     for (size_t i = 0; i < jm_report_board_count(report); i++) {
@@ -220,7 +204,8 @@ static void add_boards(jm__strbuf *out, const jm_report *report)
             continue;
         bool another = first != NULL && strcmp(first->name, at.board->name) != 0;
         if (another) jm__strbuf_format(out, ": %s", first->name);
-        jm__strbuf_format(out, "%s %d", first == NULL || another ? ", GPU" : ",", at.index);
+        if (first == NULL) jm__strbuf_add(out, before);
+        jm__strbuf_format(out, "%s %d", first == NULL ? "GPU" : another ? ", GPU" : ",", at.index);
         first = at.board;
     }
     if (first != NULL) jm__strbuf_format(out, ": %s", first->name);
@@ -234,7 +219,7 @@ static void add_title(jm__strbuf *out, const char *what, const jm_report *report
     if (options->phase != NULL) jm__strbuf_format(&title, ", phase %s", options->phase);
     if (options->process_id != 0) jm__strbuf_format(&title, ", process %lld", (long long)options->process_id);
     if (jm_report_totals_get(report)->simulated) jm__strbuf_add(&title, ", SIMULATED GPU");
-    add_boards(&title, report);
+    jm__boards_add(&title, ", ", report);
     if (colour) jm__strbuf_add(out, JM_COLOUR_BOLD);
     jm__wrap_take(out, "", 0, &title, width);
     jm__strbuf_add(out, colour ? JM_COLOUR_NONE "\n" : "\n");

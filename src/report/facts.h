@@ -31,6 +31,9 @@ jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err
 jm_status jm__head_add(jm__strbuf *out, const char *what, const jm_report *report, bool colour, size_t width,
                        jm_error *err);
 
+/* Add the GPUs, if there are any, after a text: ", GPU 0, 1: NVIDIA H200". */
+void jm__boards_add(jm__strbuf *out, const char *before, const jm_report *report);
+
 /* Add one line: "total     1.00 kJ". */
 void jm__head_add_fact(jm__strbuf *out, const char *name, const char *text, size_t width);
 

@@ -112,6 +112,69 @@ static bool name_found(jm__steps *out, const jm__dataset *d, const step_list *st
     return !any || out->found != NULL;
 }
 
+/* ---- the kind of step that figures are of */
+
+typedef struct step_kind {
+    int64_t name_id;
+    int64_t phase; /* its name; -1: none */
+} step_kind;
+
+static step_kind kind_of(const jm__span_index *spans, const jm__span *step)
+{
+    const jm__span *all = spans->dataset->spans;
+    step_kind kind = {step->name_id, -1};
+    for (size_t s = jm__span_parent(spans, (size_t)(step - all)); s != JM__NO_SPAN && kind.phase < 0;
+         s = jm__span_parent(spans, s))
+        if (all[s].kind == JM_SPAN_PHASE) kind.phase = all[s].name_id;
+    return kind;
+}
+
+static int64_t length_ns(const jm__dataset *d, const jm__span *step)
+{
+    return jm__span_end_ns(d, step) - step->start_ns;
+}
+
+/* The kind with the most time; false if memory is out. */
+static bool find_kind(step_kind *out, const jm__span_index *spans, const step_list *steps)
+{
+    typedef struct kind_time {
+        step_kind kind;
+        double ns;
+    } kind_time;
+    JM_VEC(kind_time) times = {0};
+    jm__map numbers = {.key_size = sizeof(step_kind)};
+    bool fine = true;
+    size_t most = 0;
+    for (size_t i = 0; fine && i < steps->count; i++) {
+        const kind_time one = {kind_of(spans, steps->items[i]), 0};
+        const jm__map_value *number = jm__map_find(&numbers, &one.kind);
+        size_t k = number != NULL ? (size_t)number->id : times.count;
+        if (number == NULL)
+            fine = jm__map_put(&numbers, &one.kind, (jm__map_value){.id = (int64_t)k}) &&
+                   jm__vec_push(&times, one);
+        if (!fine) break;
+        times.items[k].ns += (double)length_ns(spans->dataset, steps->items[i]);
+        if (times.items[k].ns > times.items[most].ns) most = k;
+    }
+    if (fine) *out = times.items[most].kind;
+    jm__map_free(&numbers);
+    jm__vec_free(&times);
+    return fine;
+}
+
+/* Leave only steps of this kind. */
+static void keep_kind(step_list *steps, const jm__span_index *spans, step_kind kind)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        step_kind one = kind_of(spans, steps->items[i]);
+        if (one.name_id == kind.name_id && one.phase == kind.phase) steps->items[kept++] = steps->items[i];
+    }
+    steps->count = kept;
+}
+
+/* ---- its steady steps */
+
 static int by_process_and_start(const void *left, const void *right)
 {
     const jm__span *a = *(const jm__span *const *)left, *b = *(const jm__span *const *)right;
@@ -123,6 +186,7 @@ typedef struct process_steps {
     size_t first, end; /* in the list of steps */
     int64_t from_ns, to_ns;
     int64_t warm_ns; /* start of the first step after the warm-up */
+    int64_t most_ns; /* no steady step is longer */
 } process_steps;
 
 typedef JM_VEC(process_steps) process_list;
@@ -134,74 +198,145 @@ static int by_begin(const void *left, const void *right)
     return (a->first > b->first) - (a->first < b->first);
 }
 
+/* The time from one step of a process to the next; the last one has its own length. */
+static int64_t to_next_ns(const step_list *steps, const process_steps *s, const jm__dataset *d, size_t i)
+{
+    const jm__span *step = steps->items[i];
+    return i + 1 < s->end ? steps->items[i + 1]->start_ns - step->start_ns : length_ns(d, step);
+}
+
 /* In order of their beginnings. `lengths`: a buffer of as many items as there are steps. */
-static bool group_by_process(process_list *out, const step_list *steps, const jm__dataset *d, double *lengths)
+static jm_status group_by_process(process_list *out, const step_list *steps, const jm__dataset *d,
+                                  double *lengths, jm_error *err)
 {
     for (size_t i = 0, end; i < steps->count; i = end) {
         process_steps s = {.first = i, .from_ns = steps->items[i]->start_ns, .to_ns = INT64_MIN};
+        jm_repeats stats;
         for (end = i; end < steps->count && steps->items[end]->process_id == steps->items[i]->process_id;
              end++) {
             int64_t end_ns = jm__span_end_ns(d, steps->items[end]);
-            lengths[end - i] = (double)(end_ns - steps->items[end]->start_ns);
             if (end_ns > s.to_ns) s.to_ns = end_ns;
         }
         s.end = end;
+        for (size_t k = i; k < end; k++)
+            lengths[k - i] = (double)to_next_ns(steps, &s, d, k);
+        JM_TRY(jm_repeats_of(lengths, end - i, &stats, err));
         s.warm_ns = steps->items[i + jm_repeats_warm_up(lengths, end - i)]->start_ns;
-        if (!jm__vec_push(out, s)) return false;
+        s.most_ns = (int64_t)(2 * stats.median);
+        if (!jm__vec_push(out, s)) return jm__no_memory(err, "jm__steps_find");
     }
     jm__sort(out->items, out->count, sizeof *out->items, by_begin);
-    return true;
+    return JM_OK;
 }
 
 /* The group of processes that starts with `first`: returns the first process after it. */
-static size_t find_concurrent(jm__interval *steady, const process_list *all, size_t first)
+static size_t find_concurrent(int64_t *warm_ns, const process_list *all, size_t first)
 {
     size_t end = first;
-    *steady = (jm__interval){INT64_MIN, INT64_MIN};
-    for (; end < all->count && (end == first || all->items[end].from_ns < steady->to_ns); end++) {
+    int64_t to_ns = *warm_ns = INT64_MIN;
+    for (; end < all->count && (end == first || all->items[end].from_ns < to_ns); end++) {
         const process_steps *s = &all->items[end];
-        if (s->warm_ns > steady->from_ns) steady->from_ns = s->warm_ns;
-        if (s->to_ns > steady->to_ns) steady->to_ns = s->to_ns;
+        if (s->warm_ns > *warm_ns) *warm_ns = s->warm_ns;
+        if (s->to_ns > to_ns) to_ns = s->to_ns;
     }
     return end;
 }
 
-static int64_t count_before(const step_list *steps, const process_steps *s, int64_t t_ns)
+typedef struct step_counts {
+    int64_t all, warm_up, steady;
+} step_counts;
+
+/* Counts the steps of a process, and adds the time of the steady ones. */
+static bool add_process(jm__steps *out, step_counts *counts, const jm__dataset *d, const step_list *steps,
+                        const process_steps *s, int64_t warm_ns)
 {
-    int64_t count = 0;
-    for (size_t i = s->first; i < s->end; i++)
-        count += steps->items[i]->start_ns < t_ns;
-    return count;
+    bool fine = true;
+    for (size_t i = s->first; fine && i < s->end; i++) {
+        const jm__span *step = steps->items[i];
+        counts->all++;
+        counts->warm_up += step->start_ns < warm_ns;
+        int64_t next_ns = to_next_ns(steps, s, d, i);
+        int64_t lasts_ns = next_ns <= s->most_ns ? next_ns : length_ns(d, step);
+        if (step->start_ns < warm_ns || lasts_ns > s->most_ns) continue;
+        counts->steady++;
+        fine = jm__intervals_add(&out->steady, step->start_ns, step->start_ns + lasts_ns);
+    }
+    return fine;
 }
 
-static bool find_steady(jm__steps *out, const jm__dataset *d, step_list *steps, double *lengths)
+/* Ranks that step together have as many steps, give or take a tenth and one. */
+static bool step_together(const step_counts *a, const step_counts *b)
+{
+    return llabs(a->all - b->all) <= 1 + (a->all > b->all ? a->all : b->all) / 10;
+}
+
+static bool add_group(jm__steps *out, const jm__dataset *d, const step_list *steps,
+                      const process_steps *processes, size_t count, int64_t warm_ns)
+{
+    step_counts most = {0}, sum = {0};
+    bool together = true;
+    for (size_t k = 0; k < count; k++) {
+        step_counts one = {0};
+        if (!add_process(out, &one, d, steps, &processes[k], warm_ns)) return false;
+        together = together && (k == 0 || step_together(&most, &one));
+        sum = (step_counts){sum.all + one.all, sum.warm_up + one.warm_up, sum.steady + one.steady};
+        if (one.all > most.all) most = one;
+    }
+    const step_counts *counts = together ? &most : &sum;
+    out->kind_count += counts->all;
+    out->warm_up += counts->warm_up;
+    out->steady_count += counts->steady;
+    return true;
+}
+
+static jm_status find_steady(jm__steps *out, const jm__dataset *d, step_list *steps, double *lengths,
+                             jm_error *err)
 {
     process_list all = {0};
     jm__sort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
-    bool fine = group_by_process(&all, steps, d, lengths);
-    for (size_t i = 0, end; fine && i < all.count; i = end) {
-        jm__interval steady;
-        end = find_concurrent(&steady, &all, i);
-        for (size_t k = i; k < end; k++)
-            out->warm_up += count_before(steps, &all.items[k], steady.from_ns);
-        fine = jm__intervals_add(&out->steady, steady.from_ns, steady.to_ns);
+    jm_status status = group_by_process(&all, steps, d, lengths, err);
+    out->first_ns = INT64_MAX;
+    out->last_ns = INT64_MIN;
+    for (size_t i = 0, end; status == JM_OK && i < all.count; i = end) {
+        int64_t warm_ns;
+        end = find_concurrent(&warm_ns, &all, i);
+        if (!add_group(out, d, steps, &all.items[i], end - i, warm_ns))
+            status = jm__no_memory(err, "jm__steps_find");
     }
-    out->count = (int64_t)steps->count;
+    for (size_t i = 0; i < all.count; i++) {
+        if (all.items[i].from_ns < out->first_ns) out->first_ns = all.items[i].from_ns;
+        if (all.items[i].to_ns > out->last_ns) out->last_ns = all.items[i].to_ns;
+    }
+    jm__intervals_normalise(&out->steady);
     jm__vec_free(&all);
-    return fine;
+    return status;
+}
+
+/* `lengths`: a buffer of as many items as there are steps; at least one. */
+static jm_status find_figures(jm__steps *out, const jm__span_index *spans, step_list *steps, double *lengths,
+                              jm_error *err)
+{
+    step_kind kind = {0};
+    if (!find_kind(&kind, spans, steps)) return jm__no_memory(err, "jm__steps_find");
+    keep_kind(steps, spans, kind);
+    out->name = jm__dataset_text(spans->dataset, kind.name_id);
+    out->phase = kind.phase < 0 ? NULL : jm__dataset_text(spans->dataset, kind.phase);
+    return find_steady(out, spans->dataset, steps, lengths, err);
 }
 
 jm_status jm__steps_find(jm__steps *out, const jm__steps_requested *requested, jm_error *err)
 {
-    const jm__dataset *d = requested->spans->dataset;
     *out = (jm__steps){0};
     step_list steps = {0};
-    bool fine = collect(&steps, requested);
-    double *lengths = malloc((steps.count + 1) * sizeof *lengths);
-    fine = fine && lengths != NULL && name_found(out, d, &steps) && find_steady(out, d, &steps, lengths);
+    bool fine = collect(&steps, requested) && name_found(out, requested->spans->dataset, &steps);
+    double *lengths = fine ? malloc((steps.count + 1) * sizeof *lengths) : NULL;
+    jm_status status = lengths != NULL ? JM_OK : jm__no_memory(err, "jm__steps_find");
+    out->count = (int64_t)steps.count;
+    if (status == JM_OK && steps.count > 0)
+        status = find_figures(out, requested->spans, &steps, lengths, err);
     free(lengths);
     jm__vec_free(&steps);
-    return fine ? JM_OK : jm__no_memory(err, "jm__steps_find");
+    return status;
 }
 
 void jm__steps_free(jm__steps *steps)

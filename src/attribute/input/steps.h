@@ -25,15 +25,22 @@ bool jm__marked_is_step(const jm__marked *marked, const jm__span *span);
 /* Samples or tokens of a span; 0 also for a batch of a process that marked its own amounts. */
 int64_t jm__marked_amount(const jm__marked *marked, const jm__span *span, jm__amount amount);
 
-/* The steps of a report. Processes whose steps overlap in time form a group, such as the ranks of a training:
- * it reaches its steady state when all of them have. Programs that run one after the other are groups of
- * their own, and the time between groups belongs to none. */
+/* The steps of a report, and of them those that a figure per step is of: one kind of step, which is a name
+ * inside a phase, that with the most time. A step lasts to the begin of the next one, as what it launched may
+ * still run; but no longer than twice the median, and what is longer itself (a checkpoint) is not steady.
+ * Processes whose steps overlap in time and are about as many, such as the ranks of a training, make each
+ * step together. They are steady once all of them are. Programs that run one after the other are groups of
+ * their own. */
 typedef struct jm__steps {
-    int64_t count;        /* a step that is cut into smaller ones counts once */
-    int64_t warm_up;      /* steps before their group's steady state, by their durations (repeats.h) */
+    int64_t count;        /* of all kinds and processes; a step that is cut into smaller ones counts once */
     char *found;          /* names of the batches that count as steps; NULL: the program marked all steps */
-    jm__intervals steady; /* of each group, from the first step after the warm-up to the end of the last;
-                             normalised, empty without steps */
+    const char *name;     /* of the kind; NULL: there are no steps */
+    const char *phase;    /* of the kind; NULL: in none */
+    int64_t kind_count;   /* steps of the kind, that of several ranks once */
+    int64_t steady_count; /* of these, steady */
+    int64_t warm_up;      /* of these, before the steady state, by their durations (repeats.h) */
+    int64_t first_ns, last_ns; /* begin of the first step of the kind, end of the last */
+    jm__intervals steady;      /* the time of the steady steps; normalised, empty without steps */
 } jm__steps;
 
 /* Which spans: they begin in the windows and belong to process pid, 0: any. */

@@ -317,11 +317,13 @@ void jm__amounts_add(jm__tree *tree, const jm__attribution *a, size_t node, size
     add_amount(tree, a, node, span, JM_AMOUNT_TOKENS);
 }
 
-int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount)
+int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount, const jm__intervals *within)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < a->scope.dataset->span_count; i++)
-        if (amount_of(a, i, amount) > 0 && !is_part_of_another(a, i, amount)) sum += amount_of(a, i, amount);
+        if (amount_of(a, i, amount) > 0 && !is_part_of_another(a, i, amount) &&
+            (within == NULL || jm__intervals_contain(within, a->scope.dataset->spans[i].start_ns)))
+            sum += amount_of(a, i, amount);
     return sum > 0 ? sum : -1;
 }
 

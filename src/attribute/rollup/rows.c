@@ -363,10 +363,13 @@ static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_pa
 /* Joules of the steady steps: by the fit, or by the counter for boards without one. */
 static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_error *err)
 {
-    double steady = (double)(a->scope.steps.count - a->scope.steps.warm_up), measured_j = 0, half_j = 0;
+    const jm__steps *steps = &a->scope.steps;
+    double steady = (double)steps->steady_count, measured_j = 0, half_j = 0, idle_j = 0;
     size_t count = 0;
-    t->steps_found = a->scope.steps.found;
-    if (a->scope.steps.count == 0) return JM_OK;
+    t->steps_found = steps->found;
+    t->step_name = steps->name;
+    t->step_phase = steps->phase;
+    if (steps->count == 0) return JM_OK;
     jm__cell *cells = calloc(a->columns + 1, sizeof *cells);
     if (cells == NULL) return jm__no_memory(err, "jm__totals_sum");
     for (size_t b = 0; b < a->scope.dataset->board_count; b++) {
@@ -374,6 +377,9 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
         if (!part->counted) continue;
         if (part->work->columns.count > 0) {
             count = add_steady_cells(cells, count, part);
+            for (size_t s = 0; s < JM_IDLE_STATES; s++)
+                idle_j += part->work->tally.idle[s].steady_s *
+                          part->fit.power_w[part->work->columns.class_columns + s];
             continue;
         }
         jm__total total = jm__total_measure(&part->readings, &part->time.steady);
@@ -383,9 +389,16 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
     }
     jm__energy energy = jm__energy_of(a, cells, count);
     free(cells);
-    t->steps = a->scope.steps.count;
-    t->warm_up_steps = a->scope.steps.warm_up;
+    t->steps = steps->count;
+    t->warm_up_steps = steps->warm_up;
+    t->kind_steps = steps->kind_count;
+    t->steady_steps = steps->steady_count;
+    t->steady_samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES, &steps->steady);
+    t->steady_tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS, &steps->steady);
+    if (steps->steady_count == 0) return JM_OK;
+    t->steady_step_s = 1e-9 * (double)jm__intervals_duration_ns(&steps->steady) / steady;
     if (!energy.known) return JM_OK;
+    if (count > 0) t->steady_idle_j = idle_j / steady;
     t->steady_step_j = (energy.energy_j + measured_j) / steady;
     half_j = hypot(half_j, energy.half_j) / steady;
     t->steady_step_low_j = jm__energy_low(t->steady_step_j, half_j);
@@ -432,8 +445,8 @@ static jm_status totals_sum(jm_report_totals *totals, const jm__attribution *a, 
     sum_parts(totals, a);
     sum_waits(totals, a);
     sum_tracing(totals, a);
-    totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES);
-    totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS);
+    totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES, NULL);
+    totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS, NULL);
     return sum_steps(totals, a, err);
 }
 

@@ -81,10 +81,73 @@ static void test_all_processes_are_to_be_warm(void **state)
     finish(s, end);
     jm_report_totals totals = totals_of(s, (jm_report_options){0});
     assert_int_equal(totals.steps, 70);
+    assert_int_equal(totals.kind_steps, 70); /* too unlike to be ranks of one training */
     assert_in_range(totals.warm_up_steps, 2 + 5, 2 + 7);
     totals = totals_of(s, (jm_report_options){.process_id = 101});
     assert_int_equal(totals.steps, 30);
     assert_int_equal(totals.warm_up_steps, 2);
+    syn_free(s);
+}
+
+/* Ranks that step together make each step: its joules are those of all of them. */
+static void test_ranks_that_step_together_make_one_step(void **state)
+{
+    (void)state;
+    synthetic *s = create_with_two_processes(21);
+    int64_t end = add_steps(s, 0, 40, 0, 1, 100);
+    add_steps(s, 0, 39, 0, 1, 101);
+    finish(s, end);
+    jm_report_totals totals = totals_of(s, (jm_report_options){0});
+    double true_j = syn_total_j(s, 0, 0, end) / 40;
+    assert_int_equal(totals.steps, 79);
+    assert_int_equal(totals.kind_steps, 40);
+    assert_int_equal(totals.steady_steps, 40);
+    assert_true(fabs(totals.steady_step_j - true_j) < 0.01 * true_j);
+    syn_free(s);
+}
+
+/* Figures are of the kind of step with the most time: not of the other kind, nor of a step that took far
+ * longer than the others, nor of the time between two phases. What a step launched may run to the begin of
+ * the next. */
+static void test_figures_are_of_one_kind_of_step(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(22, 1, 4000);
+    int64_t kernel = syn_class(s, "busy", 1, busy_w), now = 1000 * (int64_t)MS;
+    double true_j = 0;
+    for (int part = 0; part < 2; part++) {
+        int64_t train = syn_span(s, JM_SPAN_PHASE, "train", "", 0, now, now + 3000 * (int64_t)MS, 100);
+        for (int i = 0; i < 20; i++, now += 100 * MS) {
+            int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", train, now, now + 20 * MS, 100);
+            s->spans[s->dataset.span_count - 1].tokens = 7;
+            syn_kernel(s, kernel, 0, step, now + 10 * MS, now + 80 * MS);
+        }
+        int64_t slow = syn_span(s, JM_SPAN_STEP, "step", "", train, now, now + 900 * (int64_t)MS, 100);
+        syn_kernel(s, kernel, 0, slow, now, now + 900 * (int64_t)MS);
+        now += 1000 * (int64_t)MS;
+        int64_t decode = syn_span(s, JM_SPAN_PHASE, "decode", "", 0, now, now + 1000 * (int64_t)MS, 100);
+        for (int i = 0; i < 30; i++, now += 20 * MS) {
+            int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", decode, now, now + 20 * MS, 100);
+            syn_kernel(s, kernel, 0, step, now, now + 10 * MS);
+        }
+        now += 1000 * (int64_t)MS;
+    }
+    finish(s, now);
+    for (int part = 0; part < 2; part++) {
+        int64_t from_ns = 1000 * (int64_t)MS + part * (now - 1000 * (int64_t)MS) / 2;
+        true_j += syn_total_j(s, 0, from_ns, from_ns + 20 * 100 * (int64_t)MS) / 40;
+    }
+    jm_report *report = syn_report(s, (jm_report_options){0});
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    assert_int_equal(totals->steps, 102);
+    assert_string_equal(totals->step_phase, "train");
+    assert_int_equal(totals->kind_steps, 42);
+    assert_int_equal(totals->steady_steps, 40);
+    assert_int_equal(totals->steady_tokens, 280);
+    assert_true(fabs(totals->steady_step_s - 0.1) < 1e-9);
+    if (fabs(totals->steady_step_j - true_j) > 0.02 * true_j)
+        fail_msg("%g, true %g", totals->steady_step_j, true_j);
+    jm_report_free(report);
     syn_free(s);
 }
 
@@ -218,6 +281,8 @@ int main(void)
         cmocka_unit_test(test_a_warm_up_is_found_and_a_step_is_one_after_it),
         cmocka_unit_test(test_steps_that_are_alike_have_no_warm_up),
         cmocka_unit_test(test_all_processes_are_to_be_warm),
+        cmocka_unit_test(test_ranks_that_step_together_make_one_step),
+        cmocka_unit_test(test_figures_are_of_one_kind_of_step),
         cmocka_unit_test(test_programs_one_after_the_other_have_steady_steps_each),
         cmocka_unit_test(test_without_steps_nothing_is_said),
         cmocka_unit_test(test_batches_are_steps_where_none_are_marked),

@@ -151,38 +151,50 @@ static void test_table_fits_every_width(void **state)
     }
 }
 
+/* 48 of 50 steps are steady, each of 8 samples. */
+static void set_steps(void)
+{
+    jm_report_totals *totals = &fake_report.totals;
+    totals->steps = totals->kind_steps = 50;
+    totals->steady_steps = 48;
+    totals->steady_samples = 384;
+    totals->step_name = "step";
+    totals->step_phase = "train";
+    totals->steady_step_s = 0.1;
+    totals->steady_step_j = 19;
+    totals->steady_step_low_j = 18.9;
+    totals->steady_step_high_j = 19.1;
+}
+
 static void test_energies_are_those_of_a_step(void **state)
 {
     (void)state;
-    fake_report.totals.steps = 50;
-    fake_report.totals.samples = 400;
-    char *text = text_of(80, 0);
-    assert_true(has(text, "\neach      20.00 ±0.10 J a step (50), 2.500 ±0.013 J a sample (400)\n"));
-    assert_true(has(text, "  J/step  ") && has(text, "\nblocks              100  2.00 s   16.00    1 %"));
+    set_steps();
+    char *text = text_of(200, 0);
+    assert_true(has(text, "\neach      19.00 ±0.10 J and 100 ms a step of train, 2.375 ±0.013 J a sample "
+                          "(48 of 50 steps, steady)\n"));
+    assert_true(has(text, "  J/step  ") && has(text, " 16.00    1 %"));
     free(text);
     text = shown_as((jm_text_options){.width = 80, .total = true});
-    assert_true(has(text, "a step (50)") && has(text, "  2.00 s  800.0    1 %"));
+    assert_true(has(text, "a step of train") && has(text, "  2.00 s  800.0    1 %"));
     assert_false(has(text, "J/step"));
     free(text);
-    fake_report.totals.samples = fake_report.totals.steps = 1; /* of one step it is the total */
+    fake_report.totals.steps = fake_report.totals.steady_steps = 1; /* of one step it is the total */
     text = text_of(80, 0);
     assert_false(has(text, "each"));
     free(text);
 }
 
-static void test_a_warm_up_is_told_by_its_steps(void **state)
+static void test_a_step_that_was_found_says_what_it_is(void **state)
 {
     (void)state;
-    fake_report.totals.steady_step_j = 19;
-    fake_report.totals.steady_step_low_j = 18.9;
-    fake_report.totals.steady_step_high_j = 19.1;
-    fake_report.totals.warm_up_steps = 2;
+    set_steps();
+    fake_report.totals.step_name = fake_report.totals.steps_found = "batch of a DataLoader";
+    fake_report.totals.step_phase = NULL;
     char *text = text_of(200, 0);
-    assert_true(has(text, "19.00 ±0.10 J a step, without the first 2 (warm-up)\n"));
-    free(text);
-    fake_report.totals.warm_up_steps = 1;
-    text = text_of(200, 0);
-    assert_true(has(text, "19.00 ±0.10 J a step, without the first (warm-up)\n"));
+    assert_true(has(text,
+                    "19.00 ±0.10 J and 100 ms a step, 2.375 ±0.013 J a sample (48 of 50 steps, steady; each "
+                    "a batch of a DataLoader)\n"));
     free(text);
 }
 
@@ -611,7 +623,7 @@ int main(void)
         cmocka_unit_test_setup(test_table_reads_as_told, reset),
         cmocka_unit_test_setup(test_kernels_whose_short_names_are_equal_have_a_number, reset),
         cmocka_unit_test_setup(test_energies_are_those_of_a_step, reset),
-        cmocka_unit_test_setup(test_a_warm_up_is_told_by_its_steps, reset),
+        cmocka_unit_test_setup(test_a_step_that_was_found_says_what_it_is, reset),
         cmocka_unit_test_setup(test_rows_beside_each_other_have_one_indentation, reset),
         cmocka_unit_test_setup(test_passes_have_columns_where_a_row_is_of_both, reset),
         cmocka_unit_test_setup(test_equal_layers_share_a_row, reset),
