@@ -250,6 +250,19 @@ JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
 JM_API jm_status jm_report_csv(const jm_report *report, char **out, jm_error *err);
 
+/* What a run took, in some eight lines. */
+typedef struct jm_summary_options {
+    uint32_t size;           /* sizeof(jm_summary_options) */
+    int32_t width;           /* columns of the terminal, 0: cut nothing */
+    const char *name;        /* of the program, begins the first line */
+    const jm_report *before; /* of an earlier run of it, to compare with; NULL: none */
+    const char *when;        /* of that run, for display: "26 Nov 14:05" */
+} jm_summary_options;
+
+/* `report`: of a whole run by layer; `recording`: its own. The caller frees *out with free(). */
+JM_API jm_status jm_report_summary(const jm_report *report, jm_recording *recording,
+                                   const jm_summary_options *options, char **out, jm_error *err);
+
 /* Power over time as a block chart per board, with phases; or as JSON with `bins` bins per board, as
  * jm_report_power. The caller frees *out with free(). */
 JM_API jm_status jm_report_power_text(const jm_report *report, const jm_text_options *options, char **out,

@@ -163,6 +163,11 @@ const jm__intervals *jm__report_windows(const jm_report *report)
     return &report->attribution.scope.windows;
 }
 
+const jm__scope *jm__report_scope(const jm_report *report)
+{
+    return &report->attribution.scope;
+}
+
 size_t jm__report_row_span(const jm_report *report, size_t row)
 {
     size_t node = report->rows.nodes.items[row];

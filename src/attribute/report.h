@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_REPORT_H
 #define JM_ATTRIBUTE_REPORT_H
 
-#include "attribute/input/window.h"
+#include "attribute/scope.h"
 #include "format/dataset.h"
 #include <joulemap/report.h>
 
@@ -14,6 +14,9 @@ const jm__dataset *jm__report_dataset(const jm_report *report);
 
 /* The time of the report: the run, or the intervals of a phase. */
 const jm__intervals *jm__report_windows(const jm_report *report);
+
+/* What the report is of: its time, and its steps. */
+const jm__scope *jm__report_scope(const jm_report *report);
 
 /* The span of a row of JM_BY_SPAN, as an index into the dataset's; JM__NO_SPAN (input/span_index.h) for
  * other rows. */
