@@ -34,6 +34,7 @@ foreach(target nvidia_ml_sim cuda_sim cupti_sim)
     install(TARGETS ${target} LIBRARY DESTINATION ${native}/sim NAMELINK_SKIP)
   endif()
 endforeach()
+install(FILES python/start/sitecustomize.py DESTINATION ${native}/start)
 install(DIRECTORY include/joulemap DESTINATION ${headers})
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${share})
 

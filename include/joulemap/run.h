@@ -51,6 +51,9 @@ typedef struct jm_run_options {
      * condensed. */
     double keep_s;
     int64_t max_bytes;
+    /* Find models, layers and steps of children's Python programs that do not use joulemap themselves: sets
+     * PYTHONPATH for them. */
+    bool child_layers;
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */

@@ -132,6 +132,12 @@ static bool is_open(const core_thread *thread, const core_layer *layer)
     return frame != NULL;
 }
 
+/* `found` or `entered`. */
+static bool is_asked(const PyObject *function)
+{
+    return function && function != Py_None;
+}
+
 static bool begin_in(core_calls *self, core_thread *thread, core_layer *layer, PyObject *args,
                      PyObject *kwargs, bool direct, core_frame **frame)
 {
@@ -154,6 +160,45 @@ static bool begin_in(core_calls *self, core_thread *thread, core_layer *layer, P
         jm_span_begin(task == -1 ? JM_SPAN_FORWARD : JM_SPAN_RECOMPUTE, layer->name, layer->type, 0);
     *frame = opened;
     return true;
+}
+
+/* Whether this thread is outside of all calls of watched modules; -1 with an exception. */
+static int is_outside(core_calls *self)
+{
+    core_thread *const thread = thread_here(self);
+    if (!thread) return -1;
+    bool outside = !thread->frame;
+    Py_DECREF(thread);
+    return outside;
+}
+
+/* Asks `found` about an outermost module that is not watched. *layer is borrowed: NULL if it is not watched
+ * now either. False with an exception. */
+static bool offer(core_calls *self, PyObject *module, core_layer **layer)
+{
+    *layer = NULL;
+    int outside = is_outside(self);
+    if (outside <= 0) return outside == 0;
+    if (!succeeded(PyObject_CallFunctionObjArgs(self->found, module, NULL))) return false;
+    *layer = layer_of(self, module);
+    return true;
+}
+
+/* Tells `entered` of an outermost call: while nothing is traced, of a module that was called so before. False
+ * with an exception. */
+static bool announce(core_calls *self, core_layer *layer, PyObject *args, PyObject *kwargs)
+{
+    if (!is_asked(self->entered) || (!self->traced && !layer->outer)) return true;
+    int outside = is_outside(self);
+    if (outside <= 0) return outside == 0;
+    long task = core_calls_task(self);
+    if (task != -1) return task != -2;
+    layer->outer = 1;
+    Py_INCREF(layer);
+    bool fine =
+        succeeded(PyObject_CallFunctionObjArgs(self->entered, layer, args, kwargs ? kwargs : Py_None, NULL));
+    Py_DECREF(layer);
+    return fine;
 }
 
 /* *frame is a new reference, or NULL if this call gets no frame. `direct`: `args` begin with the module. */
@@ -206,10 +251,16 @@ static PyObject *end_take(core_calls *self, core_frame *frame, PyObject *result)
 static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     core_calls *self = (core_calls *)object;
-    PyObject *const module = self->on && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    core_layer *const layer = module ? layer_of(self, module) : NULL;
+    bool sees = (self->on || is_asked(self->entered)) && PyTuple_Size(args) > 0;
+    PyObject *const module = sees ? PyTuple_GetItem(args, 0) : NULL;
+    core_layer *layer = module ? layer_of(self, module) : NULL;
     core_frame *frame = NULL;
-    if (layer && !begin(self, layer, args, kwargs, true, &frame) && !core_forgive(object)) return NULL;
+    if (self->on && module && !layer && is_asked(self->found) && !offer(self, module, &layer) &&
+        !core_forgive(object))
+        return NULL;
+    if (layer && !announce(self, layer, args, kwargs) && !core_forgive(object)) return NULL;
+    if (layer && self->on && !begin(self, layer, args, kwargs, true, &frame) && !core_forgive(object))
+        return NULL;
     if (!self->wrapped) { /* cleared: the interpreter is ending */
         Py_XDECREF(frame);
         PyErr_SetString(PyExc_ReferenceError, "nn.Module.__call__ is gone: the interpreter is ending");
@@ -273,6 +324,27 @@ static bool leave(core_calls *self, PyObject *layer, PyObject *result)
     return fine;
 }
 
+static PyObject *calls_announce(PyObject *object, PyObject *arguments)
+{
+    core_calls *self = (core_calls *)object;
+    PyObject *layer, *args, *kwargs;
+    if (!PyArg_ParseTuple(arguments, "O!O!O:announce", self->layer_type, &layer, &PyTuple_Type, &args,
+                          &kwargs))
+        return NULL;
+    if (!announce(self, (core_layer *)layer, args, kwargs == Py_None ? NULL : kwargs) &&
+        !core_forgive(object))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *calls_offer(PyObject *object, PyObject *module)
+{
+    core_calls *self = (core_calls *)object;
+    core_layer *layer = NULL;
+    if (is_asked(self->found) && !offer(self, module, &layer) && !core_forgive(object)) return NULL;
+    return PyBool_FromLong(layer != NULL);
+}
+
 static PyObject *calls_leave(PyObject *object, PyObject *arguments)
 {
     core_calls *self = (core_calls *)object;
@@ -284,13 +356,15 @@ static PyObject *calls_leave(PyObject *object, PyObject *arguments)
 
 /* ---- the type ---- */
 
-/* The references that it holds, in the order of its arguments, and the attribute names that it interns. */
+/* The references that it holds, first those of its arguments in their order, and the attribute names that it
+ * interns. */
 static const size_t references[] = {
     offsetof(core_calls, wrapped),        offsetof(core_calls, bind),
     offsetof(core_calls, layers),         offsetof(core_calls, local),
     offsetof(core_calls, frame_type),     offsetof(core_calls, graph_task),
     offsetof(core_calls, queue_callback), offsetof(core_calls, is_grad_enabled),
     offsetof(core_calls, labels.tensor),  offsetof(core_calls, labels.parts),
+    offsetof(core_calls, found),          offsetof(core_calls, entered),
 };
 static const struct {
     size_t place;
@@ -307,7 +381,11 @@ static const struct {
     {offsetof(core_calls, labels.base), "_base"},
     {offsetof(core_calls, labels.key), "joulemap"},
 };
-enum { REFERENCES = sizeof references / sizeof *references, NAMES = sizeof names / sizeof *names };
+enum {
+    ARGUMENTS = 10,
+    REFERENCES = sizeof references / sizeof *references,
+    NAMES = sizeof names / sizeof *names
+};
 
 static PyObject **slot_at(PyObject *object, size_t place)
 {
@@ -348,7 +426,7 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         "wrapped",         "bind",   "layers", "local", "frame", "graph_task", "queue_callback",
         "is_grad_enabled", "tensor", "parts",  NULL};
     const core_state *state = PyType_GetModuleState(type);
-    PyObject *values[REFERENCES];
+    PyObject *values[ARGUMENTS];
     if (!state || !PyArg_ParseTupleAndKeywords(
                       args, kwargs, "OOO!OO!OOOO!O:Calls", (char **)(uintptr_t)keywords, &values[0],
                       &values[1], &PyDict_Type, &values[2], &values[3], &PyType_Type, &values[4], &values[5],
@@ -360,7 +438,7 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     core_calls *self = (core_calls *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
-    for (size_t i = 0; i < REFERENCES; i++) {
+    for (size_t i = 0; i < ARGUMENTS; i++) {
         Py_INCREF(values[i]);
         *slot_at((PyObject *)self, references[i]) = values[i];
     }
@@ -381,6 +459,10 @@ static PyMethodDef calls_methods[] = {
     {"enter", calls_enter, METH_VARARGS,
      "enter(layer, args, kwargs=None): begin a call of a layer's module."},
     {"leave", calls_leave, METH_VARARGS, "leave(layer, result): end it; result is None if it raised."},
+    {"announce", calls_announce, METH_VARARGS,
+     "announce(layer, args, kwargs=None): tell `entered` of a call, if it is an outermost one."},
+    {"offer", calls_offer, METH_O,
+     "offer(module): ask `found` about a module; return whether it is watched now."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -388,6 +470,10 @@ static PyMemberDef calls_members[] = {
     {"on", T_BOOL, offsetof(core_calls, on), 0, "Whether calls are traced here, not by hooks."},
     {"traced", T_BOOL, offsetof(core_calls, traced), 0, "Whether layers are traced at present."},
     {"generation", T_LONG, offsetof(core_calls, generation), 0, "As of Tracing."},
+    {"found", T_OBJECT, offsetof(core_calls, found), 0,
+     "Called with each outermost module that is not watched: it may watch it."},
+    {"entered", T_OBJECT, offsetof(core_calls, entered), 0,
+     "Called with layer, args and kwargs before an outermost call of a watched module, traced or not."},
     {"__wrapped__", T_OBJECT_EX, offsetof(core_calls, wrapped), READONLY, "PyTorch's function."},
     {NULL, 0, 0, 0, NULL},
 };

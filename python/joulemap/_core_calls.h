@@ -16,6 +16,7 @@ struct core_layer {
     jm_name name, type;
     char checked; /* check_compiled() has run, or is not needed */
     char active;  /* still watched */
+    char outer;   /* has been called outside of all watched modules */
 };
 
 /* joulemap._core.Thread: the open calls of one thread. */
@@ -84,6 +85,8 @@ struct core_calls {
     PyObject *graph_task;      /* a function: number of the backward pass that runs here, or -1 */
     PyObject *queue_callback;  /* a function: calls its argument at the end of that pass */
     PyObject *is_grad_enabled; /* a function */
+    PyObject *found;           /* a function, or NULL: asked about an outermost module that is not watched */
+    PyObject *entered;         /* a function, or NULL: called before an outermost call, traced or not */
     core_labels labels;
     PyObject *flags, *state, *backward, *outside; /* names of attributes */
     PyTypeObject *thread_type, *layer_type, *backward_type, *backward_end_type;

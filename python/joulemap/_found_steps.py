@@ -55,6 +55,20 @@ class FoundSteps:
         span.tokens = tokens if tokens <= MAX_COUNT else 0
         self._open[key] = (span.begin(), is_left)
 
+    def has(self, key: Hashable) -> bool:
+        """Return whether the batch of `key` is open."""
+        return key in self._open
+
+    def has_others(self, key: Hashable) -> bool:
+        """Return whether another batch is open, or the program marks its own steps."""
+        return self.marked or len(self._open) > (key in self._open)
+
+    def count(self, key: Hashable, samples: int, tokens: int) -> None:
+        """Add samples and tokens to the open batch of `key`."""
+        span = self._open[key][0]
+        span.samples = min(span.samples + samples, MAX_COUNT)
+        span.tokens = min(span.tokens + tokens, MAX_COUNT)
+
     def end(self, key: Hashable) -> None:
         """Close the batch of `key`, if it has one."""
         opened = self._open.pop(key, None)

@@ -24,7 +24,7 @@ from torch.nn.modules import module as _all_modules
 from joulemap import _core
 from joulemap._backward import Frame
 from joulemap._dynamo import CompileObserver, is_compiling, may_have_compiled
-from joulemap._layer import KEY, is_compiled, layer_of, layers
+from joulemap._layer import KEY, Layer, is_compiled, layer_of, layers
 from joulemap._threads import local
 from joulemap._tracing import tracing
 
@@ -60,16 +60,30 @@ calls = _core.Calls(
 
 def _enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
     """Forward pre-hook of all modules. `kwargs` is None unless the module, or what it was copied from, is watched."""
-    if is_compiling() or not tracing.on:  # in this order: compiled code must not depend on tracing.on
+    if is_compiling():
         return
-    layer = None
+    layer = None if calls.entered is None else _announce(module, args, kwargs)
+    if not tracing.on:  # after is_compiling(): compiled code must not depend on it
+        return
     if kwargs is not None:
         layer = layer_of(module)
-    elif is_compiled(module):
+    elif layer is None and is_compiled(module):
         inner = layer_of(cast(nn.Module, module._orig_mod))
         layer = None if inner is None else inner.watch.add_compiled(module, inner)
     if layer is not None:
         calls.enter(layer, args, kwargs)
+
+
+def _announce(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Layer | None:
+    """Watch an outermost module, and find steps by its calls, under `joulemap run`. Return its layer if it is new."""
+    layer = layer_of(module)
+    if layer is None and is_compiled(module):
+        layer = layer_of(cast(nn.Module, module._orig_mod))
+    new = layer_of(module) if layer is None and tracing.on and calls.offer(module) else None
+    layer = layer or new
+    if layer is not None:
+        calls.announce(layer, args, kwargs)
+    return new
 
 
 def _leave(module: nn.Module, _args: Any, output: Any) -> None:
@@ -81,7 +95,7 @@ def _leave(module: nn.Module, _args: Any, output: Any) -> None:
         calls.leave(layer, output)
 
 
-FUNCTIONS = (_enter, _leave, layer_of, is_compiled, container_values)
+FUNCTIONS = (_enter, _announce, _leave, layer_of, is_compiled, container_values)
 
 
 def _put_hooks() -> None:
@@ -153,7 +167,8 @@ class CallTracing:
             calls.generation, calls.traced = tracing.generation, tracing.on
             if not self._active:
                 return
-            traced, inspected = tracing.on, self._inspections > 0
+            # Steps of the program's own loop are found by calls, also while nothing is traced.
+            traced, inspected = tracing.on or calls.entered is not None, self._inspections > 0
             hooked = self.compiled or (traced and self.requested)
             direct = traced and not hooked and not inspected and self._put_call()
             if hooked or (traced and not direct and not inspected):
@@ -162,7 +177,7 @@ class CallTracing:
                 _remove_hooks()
             if hooked or inspected or (not direct and self._changes < _MOST_CHANGES):
                 self._restore_call()
-            calls.on = direct
+            calls.on = direct and tracing.on
 
     def _put_call(self) -> bool:
         """Replace PyTorch's own `__call__`; return False if another tool has replaced it."""

@@ -181,6 +181,8 @@ class Session(Reporting):
             If the file exists or cannot be written, or kernels cannot be traced and `kernels` is True.
         """
         with _current.lock:
+            if isinstance(_current.session, FoundSession) and not isinstance(self, FoundSession):
+                _current.session.stop()  # the program has one of its own
             if _current.session is not None and _current.session._owner == os.getpid():
                 raise RuntimeError(
                     "a Session is open already in this process: stop it first, or use joulemap.current_session()"
@@ -601,6 +603,10 @@ class MeasuringSession(Session):
     """The session of a tool that needs figures: in a dormant process it records, and does not wait."""
 
     _may_wait = False
+
+
+class FoundSession(Session):
+    """The session of a program that has none, under `joulemap run`: one of the program's own takes its place."""
 
 
 @contextmanager

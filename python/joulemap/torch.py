@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -29,7 +29,8 @@ from joulemap._describe import describe
 from joulemap._dynamo import Uncompiled, is_compiling, leave_alone, leave_methods_alone
 from joulemap._generation import Generation
 from joulemap._layer import Layer, is_compiled, layer_of
-from joulemap._module_calls import call_tracing
+from joulemap._loop_steps import LoopSteps
+from joulemap._module_calls import call_tracing, calls
 from joulemap._threads import OptimizerSteps, ThreadState, local, optimizer_steps
 from joulemap._tracing import tracing as _tracing
 
@@ -54,6 +55,7 @@ class Watch:
 
     def __init__(self, model: nn.Module, root: str, prefix: str, find_steps: bool) -> None:
         self.active = True
+        self.finds_steps = find_steps
         self._root = root
         self._prefix = prefix
         self._layers: list[Layer] = []
@@ -320,6 +322,34 @@ def watch(model: nn.Module, name: str | None = None, *, find_steps: bool = True)
     return Watch(model, root, "" if first and name is None else f"{root}.", find_steps)
 
 
+def inside_of_wrappers(module: nn.Module) -> nn.Module:
+    """Return the model inside of wrappers that have one module in an attribute: its layers have its own names."""
+    while isinstance(module, nn.parallel.DistributedDataParallel | nn.DataParallel):
+        module = module.module
+    return module
+
+
+class FoundModels:
+    """Models that the program did not ask to watch, with the steps of its own loop, until `remove()`.
+
+    Parameters
+    ----------
+    found : callable
+        Called with each outermost module that is not watched, before its call. It may watch it.
+    """
+
+    def __init__(self, found: Callable[[nn.Module], None]) -> None:
+        calls.found = found
+        self._loop = LoopSteps()
+        _watched.acquire()
+
+    def remove(self) -> None:
+        """Find no more; what is watched stays so."""
+        calls.found = None
+        self._loop.remove()
+        _watched.release()
+
+
 def is_watched(model: nn.Module) -> bool:
     """Return whether a model is watched already."""
     return layer_of(model) is not None
@@ -481,7 +511,7 @@ os.register_at_fork(
 )
 
 leave_methods_alone(
-    Frame, Layer, Watch, _Watched, _module_calls.CallTracing, ThreadState, OptimizerSteps, _compiled.Region
+    Frame, Layer, Watch, _Watched, _module_calls.CallTracing, ThreadState, OptimizerSteps, _compiled.Region, LoopSteps
 )
 for _function in (_on_tracing, *_module_calls.FUNCTIONS):
     leave_alone(_function)

@@ -42,13 +42,19 @@ static bool add_kokkos(jm_run *run, size_t *count, const char *library)
     return set || list || add_injection(run, count, name, library);
 }
 
+/* Puts a folder of ours before the others of a search path. */
+static bool add_to_path(jm_run *run, size_t *count, const char *name, const char *folder, const char *ours)
+{
+    const char *present = getenv(name);
+    bool empty = present == NULL || present[0] == '\0'; /* an empty entry would mean the working directory */
+    return add(run, count, "%s=%s/%s%s%s", name, folder, ours, empty ? "" : ":", empty ? "" : present);
+}
+
 /* A child that uses NVML itself finds the simulated one. */
 static bool add_simulation(jm_run *run, size_t *count, const char *sim, const char *folder)
 {
-    const char *present = getenv("LD_LIBRARY_PATH");
-    bool is_set = present != NULL && present[0] != '\0'; /* an empty entry would mean the working directory */
     return add(run, count, "JOULEMAP_SIM=%s", sim) &&
-           add(run, count, "LD_LIBRARY_PATH=%s/sim%s%s", folder, is_set ? ":" : "", is_set ? present : "");
+           add_to_path(run, count, "LD_LIBRARY_PATH", folder, "sim");
 }
 
 static bool add_libraries(jm_run *run, size_t *count, const jm_run_options *options, const char *folder)
@@ -58,7 +64,8 @@ static bool add_libraries(jm_run *run, size_t *count, const jm_run_options *opti
     bool kernels = options->kernels || options->child_kernels;
     return (!kernels || add_injection(run, count, "CUDA_INJECTION64_PATH", library)) &&
            add_injection(run, count, "NVTX_INJECTION64_PATH", library) && add_kokkos(run, count, library) &&
-           (!options->openacc || add_injection(run, count, "ACC_PROFLIB", library));
+           (!options->openacc || add_injection(run, count, "ACC_PROFLIB", library)) &&
+           (!options->child_layers || add_to_path(run, count, "PYTHONPATH", folder, "start"));
 }
 
 jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, jm_error *err)

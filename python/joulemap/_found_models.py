@@ -1,0 +1,142 @@
+"""Programs that know nothing of joulemap, under `joulemap run`: their models are watched as they are first called.
+
+An outermost module that works on a GPU becomes a model of the report, and is watched until the program ends. Trainers
+of Hugging Face, Lightning and Keras get joulemap's callback, without its log. `python/start/sitecustomize.py` calls
+`follow`. Nothing here may fail the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from joulemap._patches import LatePatches
+from joulemap._session import FoundSession, Session, current_session
+
+
+class _Following(LatePatches):
+    """The frameworks of this program, each followed from its import on."""
+
+    _models: Any = None  # of PyTorch
+
+    def begin(self) -> None:
+        """Wait for them."""
+        self.when("torch", self._follow_torch)
+        self.when("transformers.generation.utils", self._follow_generate)
+        self.when("transformers.trainer", self._follow_trainer("joulemap.huggingface"))
+        self.when("lightning.pytorch", self._follow_trainer("joulemap.lightning"))
+        self.when("pytorch_lightning", self._follow_trainer("joulemap.lightning"))
+        self.when("keras", self._follow_keras)
+        self.when("jax", self._follow_jax)
+
+    def end(self) -> None:
+        """Follow the program no longer."""
+        super().end()
+        models, self._models = self._models, None
+        if models is not None:
+            models.remove()
+
+    def session(self) -> Session | None:
+        """Return the session of this process in the recorder's run; None if it is recorded no more."""
+        session = current_session()
+        if session is None:
+            session = FoundSession()
+            session.start()
+            if not session.attached:  # the recorder has ended: this process must not begin a run of its own
+                session.stop()
+        if session.running and session.attached:
+            return session
+        self.end()
+        return None
+
+    def _follow_jax(self, _module: Any) -> None:
+        self.session()  # follows JAX's own names
+
+    # ---- models of PyTorch ----
+
+    def _follow_torch(self, torch: Any) -> None:
+        from joulemap.torch import FoundModels
+
+        # On a machine without GPUs, or on a simulated one, models on the CPU are all that there is to see.
+        on_cpu = bool(os.environ.get("JOULEMAP_SIM")) or not (torch.version.cuda or torch.version.hip)
+        self._elsewhere = () if on_cpu else ("cpu", "meta")
+        self._worker_info = torch.utils.data.get_worker_info
+        self._models = FoundModels(self._offer)
+
+    def _offer(self, module: Any) -> None:
+        """Watch a module that is called outside of all watched ones, if it works on a GPU."""
+        from joulemap.torch import inside_of_wrappers, is_watched
+
+        model = inside_of_wrappers(module)
+        weight = next(model.parameters(), None)  # a transform of images has none: it belongs to what calls it
+        if weight is None or weight.device.type in self._elsewhere or is_watched(model) or self._worker_info():
+            return
+        session = self.session()
+        if session is not None:
+            session.watch(model)
+
+    def _follow_generate(self, module: Any) -> None:
+        def watched_first(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
+                from joulemap.torch import is_watched
+
+                if not self.active or is_watched(model):
+                    return original(model, *args, **kwargs)
+                self._offer(model)
+                # Watching has wrapped `generate` once more: its first call is followed like all others.
+                return model.generate(*args, **kwargs) if is_watched(model) else original(model, *args, **kwargs)
+
+            return generate
+
+        self.put(module.GenerationMixin, "generate", watched_first)
+
+    # ---- trainers, which get a callback unless the program has given them one ----
+
+    def _follow_trainer(self, ours: str) -> Callable[[Any], None]:
+        def with_callback(original: Callable[..., None]) -> Callable[..., None]:
+            @functools.wraps(original)
+            def init(trainer: Any, *args: Any, **kwargs: Any) -> None:
+                original(trainer, *args, **kwargs)
+                callbacks = getattr(trainer, "callback_handler", trainer).callbacks
+                self._add_callback(ours, callbacks)
+
+            return init
+
+        return lambda module: self.put(module.Trainer, "__init__", with_callback)
+
+    def _follow_keras(self, module: Any) -> None:
+        def with_callback(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                given = kwargs.get("callbacks")
+                if given is None or isinstance(given, list | tuple | module.callbacks.Callback):
+                    callbacks = list(given) if isinstance(given, list | tuple) else [given] if given else []
+                    self._add_callback("joulemap.keras", callbacks)
+                    kwargs["callbacks"] = callbacks
+                return original(*args, **kwargs)
+
+            return call
+
+        for name in ("fit", "evaluate", "predict"):
+            self.put(module.Model, name, with_callback)
+
+    def _add_callback(self, ours: str, callbacks: list[Any]) -> None:
+        try:
+            kind = importlib.import_module(ours).EnergyCallback
+            if self.active and not any(isinstance(each, kind) for each in callbacks) and self.session() is not None:
+                callbacks.append(kind(log=False))
+        except Exception:  # another version of the framework: the program goes on without phases
+            return
+
+
+_following: list[_Following] = []
+
+
+def follow() -> None:
+    """Follow the frameworks of this program, from their import on."""
+    if not _following:
+        _following.append(_Following())
