@@ -212,8 +212,6 @@ static int check_operands(const cli_args *args)
     const cli_verb *verb = args->verb;
     if (verb->max_operands >= 0 && args->operand_count > verb->max_operands) {
         const char *extra = args->operands[verb->max_operands];
-        if (verb->takes_command && args->command == NULL)
-            return cli_usage_error(args, "unexpected \"%s\"; the command goes after \"--\"", extra);
         return cli_usage_error(args, "unexpected operand \"%s\"", extra);
     }
     if (args->operand_count < verb->min_operands)
@@ -235,6 +233,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     size_t most = 1;
     for (int i = 0; i < argc; i++)
         most += strlen(argv[i]) + 1;
+    bool takes_command = verb->takes_command || verb->may_take_command;
     *args = (cli_args){.verb = verb, .before_dashes = -1};
     args->given = calloc(most, sizeof *args->given);
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
@@ -243,7 +242,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         int code = CLI_GO_ON;
         if (strcmp(argv[i], "--") == 0) {
-            if (!verb->takes_command && !verb->may_take_command) {
+            if (!takes_command) {
                 args->before_dashes = args->operand_count;
                 while (++i < argc)
                     args->operands[args->operand_count++] = argv[i];
@@ -256,6 +255,9 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
             code = parse_long(args, argc, argv, &i);
         } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
             code = parse_letters(args, argc, argv, &i);
+        } else if (takes_command && verb->max_operands == 0) {
+            args->command = argv + i; /* the first word that is no option begins it */
+            break;
         } else {
             args->operands[args->operand_count++] = argv[i];
         }

@@ -86,7 +86,7 @@ static int run_dormant(const cli_args *args)
 
 const cli_verb cli_verb_dormant = {
     .name = "dormant",
-    .usage = "-- COMMAND [ARG...]",
+    .usage = "COMMAND [ARG...]",
     .summary = "run a command that can be recorded later, at no cost until then",
     .description =
         "Becomes COMMAND, in an environment in which `joulemap attach` can record it and the processes that "

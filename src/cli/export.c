@@ -81,7 +81,7 @@ static const cli_option options_table[] = {
 
 const cli_verb cli_verb_export = {
     .name = "export",
-    .usage = "FILE --format FORMAT [options]",
+    .usage = "[FILE] --format FORMAT [options]",
     .summary = "write a recording's rows for other programs",
     .description =
         "Writes all rows of a view, with every figure in full. CSV has a header with the unit in each name, "
@@ -93,7 +93,7 @@ const cli_verb cli_verb_export = {
         "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,
     .required = "--format",
-    .min_operands = 1,
+    .takes_newest = true,
     .max_operands = 1,
     .run = run,
 };

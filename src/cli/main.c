@@ -6,6 +6,8 @@
 
 /* clang-format off */
 const cli_verb *const cli_verbs[] = {
+    &cli_verb_run,
+    &cli_verb_runs,
     &cli_verb_list,
     &cli_verb_doctor,
     &cli_verb_stat,

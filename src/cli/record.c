@@ -25,7 +25,7 @@ static int run_record(const cli_args *args)
 
 const cli_verb cli_verb_record = {
     .name = "record",
-    .usage = "[options] -- COMMAND [ARG...]",
+    .usage = "[options] COMMAND [ARG...]",
     .summary = "run a command and record where its joules go",
     .description =
         "Runs COMMAND and records the power of all GPUs and of the CPU where it can be read, the spans and "

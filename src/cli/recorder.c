@@ -1,6 +1,7 @@
 /* Starts, records and ends a command as `joulemap record` does, and reports the energy of the run. */
 #include "cli/recorder.h"
 
+#include "cli/store.h"
 #include "cli/verb.h"
 
 #include <errno.h>
@@ -16,18 +17,22 @@
 #include <unistd.h>
 
 #define BUDGET_LEAST 1e-4 /* below this, tracing gets less than a second an hour */
+#define USUAL_BUDGET 0.01 /* of `joulemap run`: nobody runs a program that gets slower every time */
 #define COUNTERS_S   1.8  /* seconds of each minute, for --counters without an argument */
 
-static const char *output_name(const cli_args *args, char *name, size_t size)
+/* Fills in the path. CLI_GO_ON, or the exit code. */
+static int choose_path(cli_recorder *r)
 {
-    const char *given = cli_get(args, "--output");
-    if (given != NULL) return given;
+    r->path = cli_get(r->args, "--output");
+    if (r->path != NULL) return CLI_GO_ON;
+    r->path = r->name;
+    if (r->args->verb->keeps_runs) return cli_store_add(r->args, r->name);
     time_t now = time(NULL);
     struct tm local;
     char date[32] = "";
     if (localtime_r(&now, &local) != NULL) strftime(date, sizeof date, "%Y%m%d-%H%M%S", &local);
-    snprintf(name, size, "joulemap-%s-%d.joulemap", date, (int)getpid());
-    return name;
+    snprintf(r->name, sizeof r->name, "joulemap-%s-%d.joulemap", date, (int)getpid());
+    return CLI_GO_ON;
 }
 
 /* Another tool's injection stays, so our library is not loaded: report it. */
@@ -103,13 +108,17 @@ int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *co
                               .overwrite = cli_has(args, "--force"),
                               .child_kernels = !cli_has(args, "--no-kernels"),
                               .no_cpu = cli_has(args, "--no-cpu"),
-                              .openacc = cli_has(args, "--openacc")};
+                              .openacc = cli_has(args, "--openacc"),
+                              .child_layers = args->verb->keeps_runs || cli_has(args, "--layers"),
+                              .child_budget = args->verb->keeps_runs ? USUAL_BUDGET : 0};
     if (!get_counters(args, &options.counters) || !set_domains(args) ||
         !cli_get_share(args, "--budget", BUDGET_LEAST, &options.child_budget) ||
         !cli_get_duration(args, "--keep", 60, &options.keep_s) ||
         !cli_get_size(args, "--max-size", least_bytes, &options.max_bytes))
         return jm_status_exit_code(JM_USAGE);
-    options.path = r->path = output_name(args, r->name, sizeof r->name);
+    int code = choose_path(r);
+    if (code != CLI_GO_ON) return code;
+    options.path = r->path;
     cli_child_prepare();
     return start_run(&r->run, &options, &err) == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }

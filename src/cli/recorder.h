@@ -6,13 +6,14 @@
 #include "cli/verb.h"
 
 #include <joulemap/joulemap.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 typedef struct cli_recorder {
     const cli_args *args;
     const char *path; /* of the recording */
-    char name[64];
+    char name[PATH_MAX];
     jm_run *run;
     cli_child child;
     bool attached; /* the process ran already, so its exit code is not known */
@@ -42,6 +43,8 @@ typedef struct cli_recorder {
          "only NVTX ranges of these domains, with commas between (default: the unnamed one); with a - "      \
          "before each name: all but those (-CCCL,-NCCL)",                                                    \
          NULL},                                                                                              \
+        {"--layers", 0, NULL,                                                                                \
+         "find layers and steps of Python programs that do not use joulemap (`joulemap run` does)", NULL},   \
         {"--budget", 0, "SHARE",                                                                             \
          "trace only some steps, so that the command's sessions slow down by at most this share (1%)",       \
          NULL},                                                                                              \

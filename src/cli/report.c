@@ -203,7 +203,7 @@ static const cli_option options_table[] = {
 
 const cli_verb cli_verb_report = {
     .name = "report",
-    .usage = "FILE [options]",
+    .usage = "[FILE] [options]",
     .summary = "show where the joules of a recording went",
     .description =
         "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU), single span, or "
@@ -220,7 +220,7 @@ const cli_verb cli_verb_report = {
         "  joulemap report gpt.joulemap --html gpt.html\n"
         "  joulemap report gpt.joulemap --json | jq '.rows[] | [.path, .energy_j]'\n",
     .options = options_table,
-    .min_operands = 1,
+    .takes_newest = true,
     .max_operands = 1,
     .run = run,
 };

@@ -1,181 +1,168 @@
-/* Runs one command line: finds the verb, parses its options, and runs it or the program joulemap-VERB. */
-#include "cli/child.h"
-#include "cli/program.h"
+/* `joulemap run`: record a command into the project's store, and say what it took. */
+#include "cli/recorder.h"
+#include "cli/store.h"
 #include "cli/verb.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-/* ---- leases of power caps whose holder died: GPUs get back their former cap before a verb looks at them */
+static const cli_option options[] = {
+    {"--output", 'o', "FILE", "the recording (default: a new one in .joulemap, which keeps the newest)",
+     NULL},
+    {"--force", 'f', NULL, "replace an existing recording", NULL},
+    CLI_SIM_OPTION,
+    CLI_RECORDER_OPTIONS,
+    {NULL, 0, NULL, NULL, NULL},
+};
 
-const char *cli_cap_holder_text(char *text, size_t size, const jm_cap_lease_info *lease)
+/* The program among the words of a command line: the script of an interpreter, else the command. */
+static const char *program_name(char **command)
 {
-    char who[44]; /* short enough for a message of 80 columns */
-    const char *name = lease->who[0] != '\0' ? lease->who : "a program";
-    jm_text_printable(who, sizeof who, name);
-    if (strlen(who) < strlen(name) && strlen(who) + 4 > sizeof who - 3)
-        snprintf(who + strlen(who) - 3, 4, "...");
-    if (lease->pid > 0)
-        snprintf(text, size, "%s (pid %lld, user %lld)", who, (long long)lease->pid, (long long)lease->uid);
-    else
-        snprintf(text, size, "%s (user %lld)", who, (long long)lease->uid);
-    return text;
-}
-
-enum { RESTORED_MAX = 64 };
-
-static void report_restored(const cli_args *args, const jm_cap_restored *one)
-{
-    const jm_cap_lease_info *lease = &one->lease;
-    char board[JM_BOARD_TEXT + 16], holder[JM_LEASE_TEXT + 64];
-    if (one->index >= 0)
-        snprintf(board, sizeof board, "GPU %d", (int)one->index);
-    else
-        snprintf(board, sizeof board, "%s", one->uuid);
-    if (one->fault[0] != '\0' && lease->found_w > 0)
-        cli_message(args, "%s must still be put back to %.4g W, its cap before %s: %s", board, lease->found_w,
-                    cli_cap_holder_text(holder, sizeof holder, lease), one->fault);
-    else if (one->fault[0] != '\0')
-        cli_message(args, "a power cap may have been left on %s: %s", board, one->fault);
-    else if (!isnan(one->left_w))
-        cli_message(args, "%s keeps %.4g W, which somebody else set after %s: nothing was put back", board,
-                    one->left_w, cli_cap_holder_text(holder, sizeof holder, lease));
-    else
-        cli_message(args, "put %s back to %.4g W: %s was killed together with what should have done it",
-                    board, lease->found_w, cli_cap_holder_text(holder, sizeof holder, lease));
-}
-
-size_t cli_put_back_lost(const cli_args *args, size_t *failed)
-{
-    static jm_cap_restored all[RESTORED_MAX];
-    size_t count;
-    jm_error err;
-    *failed = 0;
-    if (jm_cap_restore(all, RESTORED_MAX, &count, &err) != JM_OK) {
-        cli_fail(args, &err);
-        *failed = 1;
-        return 1;
+    const char *name = command[0];
+    for (char **word = command; *word != NULL; word++) {
+        size_t length = strlen(*word);
+        if (length > 3 && strcmp(*word + length - 3, ".py") == 0) {
+            name = *word;
+            break;
+        }
     }
-    for (size_t i = 0; i < count && i < RESTORED_MAX; i++) {
-        report_restored(args, &all[i]);
-        *failed += all[i].fault[0] != '\0';
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+static jm_status open_report(const char *path, jm_recording **recording, jm_report **report, jm_error *err)
+{
+    jm_status status = jm_recording_open(recording, path, err);
+    if (status == JM_OK) status = jm_report_create(report, *recording, NULL, err);
+    return status;
+}
+
+/* ---- the run before: the newest of the same command in the store */
+
+typedef struct earlier {
+    jm_recording *recording;
+    jm_report *report;
+    char when[32];
+} earlier;
+
+static bool is_of_command(const jm_recording *recording, const char *command)
+{
+    const char *its = jm_recording_meta(recording, "command");
+    return its != NULL && strcmp(its, command) == 0;
+}
+
+static void format_when(char *when, size_t size, const char *path)
+{
+    struct stat info;
+    struct tm local;
+    if (stat(path, &info) == 0 && localtime_r(&info.st_mtime, &local) != NULL)
+        strftime(when, size, "%d %b %H:%M", &local);
+}
+
+/* Nothing is compared with a run that cannot be read. */
+static void find_earlier(const cli_args *args, const char *path, earlier *out)
+{
+    cli_store store;
+    char *command = cli_child_text(cli_command(args));
+    bool open = command != NULL && cli_store_open(args, &store) == CLI_GO_ON;
+    for (size_t i = 0; open && i < store.count && out->report == NULL; i++) {
+        char other[PATH_MAX];
+        jm_error err;
+        if (strcmp(cli_store_path(&store, i, other), path) >= 0) continue; /* it, or a later one */
+        if (jm_recording_open(&out->recording, other, &err) != JM_OK) continue;
+        if (is_of_command(out->recording, command) &&
+            jm_report_create(&out->report, out->recording, NULL, &err) == JM_OK)
+            format_when(out->when, sizeof out->when, other);
+        else
+            jm_recording_close(out->recording);
     }
-    return count;
+    if (command != NULL) cli_store_free(&store);
+    free(command);
 }
 
-/* ---- the folder of joulemap.pc, for compiling C programs against an installed joulemap */
-
-/* Relative to the command's folder: in a wheel, and in a system (cmake/install.cmake). */
-static const char *const pkgconfig_folders[] = {"pkgconfig", "../pkgconfig"};
-
-static int print_pkgconfig_folder(void)
+static void free_earlier(earlier *run)
 {
-    char self[PATH_MAX], folder[PATH_MAX + 64], file[PATH_MAX + 80], resolved[PATH_MAX];
-    if (realpath("/proc/self/exe", self) == NULL)
-        return cli_error(NULL, JM_NOT_SUPPORTED, "mount /proc", "/proc/self/exe: %s", strerror(errno));
-    *strrchr(self, '/') = '\0';
-    for (size_t i = 0; i < sizeof pkgconfig_folders / sizeof *pkgconfig_folders; i++) {
-        snprintf(folder, sizeof folder, "%s/%s", self, pkgconfig_folders[i]);
-        snprintf(file, sizeof file, "%s/joulemap.pc", folder);
-        if (access(file, R_OK) != 0 || realpath(folder, resolved) == NULL) continue;
-        printf("%s\n", resolved);
-        return 0;
+    if (run->report == NULL) return;
+    jm_report_free(run->report);
+    jm_recording_close(run->recording);
+}
+
+static jm_status make_summary(const cli_args *args, const char *path, char **text, jm_error *err)
+{
+    jm_recording *recording = NULL;
+    jm_report *report = NULL;
+    earlier before = {0};
+    jm_status status = open_report(path, &recording, &report, err);
+    if (status == JM_OK) {
+        if (!cli_has(args, "--output")) find_earlier(args, path, &before);
+        const jm_summary_options shown = {.size = sizeof shown,
+                                          .width = cli_terminal_width(STDERR_FILENO),
+                                          .name = program_name(cli_command(args)),
+                                          .before = before.report,
+                                          .when = before.when};
+        status = jm_report_summary(report, recording, &shown, text, err);
     }
-    return cli_error(NULL, JM_NOT_FOUND, "make install PREFIX=DIR; or pip install a wheel",
-                     "this joulemap is not installed: no joulemap.pc for %s", self);
+    free_earlier(&before);
+    jm_report_free(report);
+    jm_recording_close(recording);
+    return status;
 }
 
-/* ---- verbs that are programs of their own */
-
-/* joulemap-VERB beside this program, else on PATH. */
-static bool find_tool(const char *verb, char *path, size_t size)
+static void print_summary(const cli_recorder *recorder)
 {
-    char name[64];
-    if (verb[0] == '-' || strchr(verb, '/') != NULL ||
-        snprintf(name, sizeof name, "joulemap-%s", verb) >= (int)sizeof name)
-        return false;
-    cli_find_beside(name, path, size);
-    return access(path, X_OK) == 0 || cli_find_on_path(name, path, size);
-}
-
-/* Replace this process by the tool, with `name` as argv[0]. Returns only on failure. */
-static int become_tool(const char *path, char *name, char **argv)
-{
-    jm_error err;
-    argv[0] = name;
-    int code = cli_child_become(path, argv, &err);
-    cli_fail(NULL, &err);
-    return code;
-}
-
-static int run_tool(const cli_args *args, char **argv)
-{
-    char path[PATH_MAX];
-    if (find_tool(args->verb->name, path, sizeof path)) return become_tool(path, (char[]){"joulemap"}, argv);
-    return cli_error(args, JM_NOT_FOUND, "install joulemap again: it comes with it",
-                     "the program joulemap-%s is not there", args->verb->name);
-}
-
-/* ---- a command line */
-
-/* Whether --help comes before "--". Then the rest of the line is ignored. */
-static bool requests_help(int argc, char **argv)
-{
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
-    return false;
-}
-
-static int run_verb(const cli_verb *const *verbs, const cli_verb *verb, int argc, char **argv)
-{
-    if (requests_help(argc - 1, argv + 1)) {
-        cli_help_print_verb(stdout, verb);
-        return 0;
-    }
-    cli_args args = {0};
-    size_t failed;
-    int code = cli_args_parse(&args, verb, argc - 1, argv + 1);
-    args.verbs = verbs;
-    if (code == CLI_GO_ON && verb->run == NULL) code = run_tool(&args, argv);
-    if (code == CLI_GO_ON && verb->looks_at_gpus) (void)cli_put_back_lost(&args, &failed);
-    if (code == CLI_GO_ON) code = verb->run(&args);
-    cli_args_free(&args);
-    return code;
-}
-
-int cli_run(const cli_verb *const *verbs, int argc, char **argv)
-{
-    char path[PATH_MAX];
-    if (argc == 0) {
-        cli_help_print(stderr, verbs);
-        return jm_status_exit_code(JM_USAGE);
-    }
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        cli_help_print(stdout, verbs);
-        return 0;
-    }
-    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0) {
-        printf("joulemap %s\n", jm_version());
-        return 0;
-    }
-    if (strcmp(argv[0], "--pkgconfigdir") == 0) return print_pkgconfig_folder();
-    const cli_verb *verb = cli_verb_find(verbs, argv[0]);
-    if (verb != NULL) return run_verb(verbs, verb, argc, argv);
-    if (find_tool(argv[0], path, sizeof path)) return become_tool(path, path, argv);
-    return cli_verb_unknown(verbs, NULL, argv[0]);
-}
-
-int cli_tool_main(const cli_verb *table, int (*run)(const cli_args *args), int argc, char **argv)
-{
-    cli_verb verb = *table;
-    const cli_verb *const verbs[] = {&verb, NULL};
-    verb.run = run;
-    cli_child_spare_file_limit();
-    int code = run_verb(verbs, &verb, argc, argv);
+    char *text = NULL;
+    jm_error err = {0};
+    cli_progress("adding up");
+    jm_status status = make_summary(recorder->args, recorder->path, &text, &err);
     cli_progress(NULL);
-    return cli_output_finish(code);
+    if (status == JM_OK) {
+        fputc('\n', stderr);
+        char *rest = text;
+        for (char *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL; fputc('\n', stderr))
+            cli_message_part("%s", line);
+        fputs("more       joulemap report, joulemap runs\n", stderr);
+    } else {
+        cli_fail(recorder->args, &err);
+    }
+    free(text);
 }
+
+static int run_run(const cli_args *args)
+{
+    cli_recorder recorder;
+    int code = cli_recorder_start(&recorder, args);
+    if (code == CLI_GO_ON) code = cli_recorder_run(&recorder);
+    if (code != CLI_GO_ON) return code;
+    cli_child_wait(&recorder.child);
+    code = cli_recorder_end(&recorder);
+    if (recorder.has_file) print_summary(&recorder);
+    return code;
+}
+
+const cli_verb cli_verb_run = {
+    .name = "run",
+    .usage = "[options] COMMAND [ARG...]",
+    .summary = "run a program and say what its steps take",
+    .description =
+        "Runs COMMAND as it is, and prints what a step of it took: joules, time, the dearest layers, "
+        "waiting, "
+        "and how that compares with the last run of the same command. Models of PyTorch, JAX and Keras are "
+        "found, and so are steps. Only as many steps are traced as slow the program down by 1 % (--budget); "
+        "the "
+        "others count by what these took. The exit code is COMMAND's.\n\n"
+        "The recording goes to the folder .joulemap of the project (where .git is, else here), which keeps "
+        "the "
+        "newest: 100 of them, 2 GB together. Verbs that read a recording take the newest if none is "
+        "given.\n\n"
+        "  joulemap run python train.py\n"
+        "  joulemap report\n"
+        "  joulemap runs",
+    .options = options,
+    .looks_at_gpus = true,
+    .takes_command = true,
+    .keeps_runs = true,
+    .run = run_run,
+};

@@ -594,7 +594,7 @@ static int run_stat(const cli_args *args)
 
 const cli_verb cli_verb_stat = {
     .name = "stat",
-    .usage = "[options] -- COMMAND [ARG...]",
+    .usage = "[options] COMMAND [ARG...]",
     .summary = "run a command and say what energy it took",
     .description =
         "Runs COMMAND and prints time, energy with its 95 % interval, and mean power, then a line for each "

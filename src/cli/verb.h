@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <joulemap/joulemap.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,20 +38,23 @@ typedef struct cli_verb {
     const char *description; /* paragraphs for --help and the man page, a blank line between them;
                               * lines that begin with two spaces stay as they are (examples) */
     const cli_option *options;
-    const char *required;             /* the option that must be given; NULL: none */
-    int min_operands;                 /* without options */
-    int max_operands;                 /* -1: any */
-    const char *subcommands;          /* "show|set": choices of the first operand; NULL: anything */
-    bool takes_command;               /* "-- COMMAND ..." is required */
-    bool may_take_command;            /* "-- COMMAND ..." is allowed */
-    bool looks_at_gpus;               /* power caps of dead holders are put back before it runs */
+    const char *required;    /* the option that must be given; NULL: none */
+    int min_operands;        /* without options */
+    int max_operands;        /* -1: any */
+    const char *subcommands; /* "show|set": choices of the first operand; NULL: anything */
+    bool takes_command;      /* a command is required: after the options, or after "--" */
+    bool may_take_command;   /* it is allowed */
+    bool keeps_runs;    /* records into the store, and finds layers in programs that know nothing of it */
+    bool looks_at_gpus; /* power caps of dead holders are put back before it runs */
     bool operands_are_verbs;          /* completion offers verbs, else files */
+    bool takes_newest;                /* without an operand: the newest recording of the store (store.h) */
     int (*run)(const cli_args *args); /* returns the exit code; NULL: the program joulemap-NAME is run */
 } cli_verb;
 
-extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_record, cli_verb_report,
-    cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import, cli_verb_calibrate, cli_verb_cap,
-    cli_verb_demo, cli_verb_estimate, cli_verb_help, cli_verb_dormant, cli_verb_attach;
+extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_run, cli_verb_runs, cli_verb_stat,
+    cli_verb_record, cli_verb_report, cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import,
+    cli_verb_calibrate, cli_verb_cap, cli_verb_demo, cli_verb_estimate, cli_verb_help, cli_verb_dormant,
+    cli_verb_attach;
 
 /* All verbs in the order of --help, NULL-terminated (main.c). */
 extern const cli_verb *const cli_verbs[];
@@ -69,15 +73,16 @@ struct cli_args {
     int given_count;
     const char **operands;
     int operand_count;
-    int before_dashes; /* number of operands before "--"; -1: no "--", or a command follows it */
-    char **command;    /* after "--"; NULL if there was none */
+    int before_dashes;     /* number of operands before "--"; -1: no "--", or a command follows it */
+    char **command;        /* NULL if there was none */
+    char newest[PATH_MAX]; /* an operand of takes_newest */
 };
 
 /* The value of an option; NULL: not given. A flag has "". */
 const char *cli_get(const cli_args *args, const char *name);
 bool cli_has(const cli_args *args, const char *name);
 const char *cli_operand(const cli_args *args, int index); /* NULL past the last */
-char **cli_command(const cli_args *args);                 /* NULL-terminated, after "--" */
+char **cli_command(const cli_args *args);                 /* NULL-terminated */
 
 /* All messages on stderr go through these. They replace control characters, so that none reaches the
  * terminal. */
@@ -137,7 +142,7 @@ int cli_terminal_width(int fd);
 /* Whether to print colours: `fd` is a terminal, and neither NO_COLOR nor CLICOLOR_FORCE says otherwise. */
 bool cli_has_colour(int fd);
 
-/* Give GPUs back their former power cap if the lease's holder died, and report each on stderr (run.c).
+/* Give GPUs back their former power cap if the lease's holder died, and report each on stderr (dispatch.c).
  * Returns the number of such leases; *failed: those that could not be put back. */
 size_t cli_put_back_lost(const cli_args *args, size_t *failed);
 
