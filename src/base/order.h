@@ -40,8 +40,9 @@ static inline int jm__largest_first(double a, double b)
  * out. */
 static inline bool jm__preorder(size_t *out, const size_t *family, const size_t *parent, size_t count)
 {
-    size_t *size = calloc(2 * count + 1, sizeof *size), *next = size + count;
+    size_t *size = calloc(2 * count + 1, sizeof *size);
     if (size == NULL) return false;
+    size_t *next = size + count;
     for (size_t n = count; n-- > 0;) {
         size[n]++;
         if (parent[n] != SIZE_MAX) size[parent[n]] += size[n];
