@@ -728,7 +728,7 @@ static jm_status create_search(cap_live *live, jm_error *err)
                                            .settle_s = live->settle_s,
                                            .window_s = live->window_s,
                                            .sweep_count = (size_t)live->sweep,
-                                           .seed = (uint64_t)live->recorder.child.start_ns,
+                                           .seed = (uint64_t)jm_now_ns(),
                                            .clocks_mhz = clocks_mhz,
                                            .clock_count = find_clocks(live->args, board->uuid, clocks_mhz),
                                            .simulated = board->simulated};
