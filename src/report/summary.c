@@ -31,14 +31,20 @@ static void add_line(const summary *s, const char *name, jm__strbuf *text)
     jm__strbuf_free(text);
 }
 
-/* "10.14 ±0.05 kJ in 15.3 s, 661 W" */
-static void format_total(jm__strbuf *text, const jm_report_totals *t)
+/* "10.14 ±0.05 kJ in 15.3 s, 661 W": the whole run, also what was not traced of it. */
+static jm_status format_total(const summary *s, jm__strbuf *text, jm_error *err)
 {
     char energy[JM_CELL], time[JM_CELL], power[JM_CELL];
-    jm__format_energy(energy, t->total_energy_j, t->total_low_j, t->total_high_j);
-    jm__format_time(time, t->duration_s);
-    jm__format_power(power, t->duration_s > 0 ? t->total_energy_j / t->duration_s : NAN);
-    jm__strbuf_format(text, "%s in %s, %s%s", energy, time, power, t->simulated ? " (simulated GPU)" : "");
+    const jm__interval *run = &jm__report_scope(s->report)->run;
+    double duration_s = 1e-9 * (double)(run->to_ns - run->from_ns);
+    jm_sum sum;
+    JM_TRY(jm_recording_energy(s->recording, 0, run->from_ns, run->to_ns, &sum, err));
+    jm__format_energy(energy, sum.energy_j, sum.low_j, sum.high_j);
+    jm__format_time(time, duration_s);
+    jm__format_power(power, duration_s > 0 ? sum.energy_j / duration_s : NAN);
+    jm__strbuf_format(text, "%s in %s, %s%s", energy, time, power,
+                      s->totals->simulated ? " (simulated GPU)" : "");
+    return JM_OK;
 }
 
 static bool has_steps(const jm_report_totals *t)
@@ -47,23 +53,25 @@ static bool has_steps(const jm_report_totals *t)
 }
 
 /* The first line: the fact "each" of the report, or the total of a run without steps. */
-static jm_status add_answer(const summary *s, const jm__facts *facts)
+static jm_status add_answer(const summary *s, const jm__facts *facts, jm_error *err)
 {
     jm__strbuf text = {0};
+    jm_status status = JM_OK;
     for (size_t i = 0; i < facts->count; i++)
         if (strcmp(facts->items[i].name, "each") == 0) jm__strbuf_add(&text, facts->items[i].text);
-    if (text.length == 0) format_total(&text, s->totals);
+    if (text.length == 0) status = format_total(s, &text, err);
     add_line(s, s->options->name, &text);
-    return JM_OK;
+    return status;
 }
 
-static void add_boards(const summary *s)
+static jm_status add_boards(const summary *s, jm_error *err)
 {
     jm__strbuf text = {0};
     jm__boards_add(&text, "", s->report);
     if (text.length > 0) jm__strbuf_add(&text, ": ");
-    format_total(&text, s->totals);
+    jm_status status = format_total(s, &text, err);
     add_line(s, "", &text);
+    return status;
 }
 
 /* ---- the dearest parts: rows of a class whose paths differ in numbers alone ("blocks.*.mlp") are one */
@@ -347,10 +355,10 @@ static jm_status make(const summary *s, jm_error *err)
 {
     jm__facts facts = {0};
     jm_status status = jm__facts_make(&facts, s->report, err);
-    if (status == JM_OK) status = add_answer(s, &facts);
+    if (status == JM_OK) status = add_answer(s, &facts, err);
     jm__facts_free(&facts);
     if (status != JM_OK) return status;
-    if (has_steps(s->totals)) add_boards(s);
+    if (has_steps(s->totals)) JM_TRY(add_boards(s, err));
     JM_TRY(add_parts(s, err));
     add_waiting(s);
     JM_TRY(add_outside(s, err));
