@@ -179,9 +179,12 @@ static bool offer(core_calls *self, PyObject *module, core_layer **layer)
     *layer = NULL;
     int outside = is_outside(self);
     if (outside <= 0) return outside == 0;
-    if (!succeeded(PyObject_CallFunctionObjArgs(self->found, module, NULL))) return false;
-    *layer = layer_of(self, module);
-    return true;
+    PyObject *const found = self->found; /* it may take itself away */
+    Py_INCREF(found);
+    bool fine = succeeded(PyObject_CallFunctionObjArgs(found, module, NULL));
+    Py_DECREF(found);
+    if (fine) *layer = layer_of(self, module);
+    return fine;
 }
 
 /* Tells `entered` of an outermost call: while nothing is traced, of a module that was called so before. False
@@ -194,10 +197,11 @@ static bool announce(core_calls *self, core_layer *layer, PyObject *args, PyObje
     long task = core_calls_task(self);
     if (task != -1) return task != -2;
     layer->outer = 1;
-    Py_INCREF(layer);
+    PyObject *const entered = self->entered;
+    Py_INCREF(entered);
     bool fine =
-        succeeded(PyObject_CallFunctionObjArgs(self->entered, layer, args, kwargs ? kwargs : Py_None, NULL));
-    Py_DECREF(layer);
+        succeeded(PyObject_CallFunctionObjArgs(entered, layer, args, kwargs ? kwargs : Py_None, NULL));
+    Py_DECREF(entered);
     return fine;
 }
 
@@ -258,9 +262,12 @@ static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
     if (self->on && module && !layer && is_asked(self->found) && !offer(self, module, &layer) &&
         !core_forgive(object))
         return NULL;
-    if (layer && !announce(self, layer, args, kwargs) && !core_forgive(object)) return NULL;
-    if (layer && self->on && !begin(self, layer, args, kwargs, true, &frame) && !core_forgive(object))
-        return NULL;
+    Py_XINCREF(layer); /* borrowed, and Python code runs below */
+    bool fine = !layer || announce(self, layer, args, kwargs) || core_forgive(object);
+    fine = fine &&
+           (!layer || !self->on || begin(self, layer, args, kwargs, true, &frame) || core_forgive(object));
+    Py_XDECREF(layer);
+    if (!fine) return NULL;
     if (!self->wrapped) { /* cleared: the interpreter is ending */
         Py_XDECREF(frame);
         PyErr_SetString(PyExc_ReferenceError, "nn.Module.__call__ is gone: the interpreter is ending");

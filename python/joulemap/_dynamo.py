@@ -42,6 +42,16 @@ def leave_methods_alone(*classes: type) -> None:
                 leave_alone(member)
 
 
+def call_uncompiled(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function, and all that it calls, without torch.compile."""
+    frames: Any = torch._C._dynamo.eval_frame
+    before = frames.set_eval_frame(None)
+    try:
+        return function(*args)
+    finally:
+        frames.set_eval_frame(before)
+
+
 class Uncompiled:
     """PyTorch code that torch.compile must run uncompiled during a watch, so that its hooks are called.
 

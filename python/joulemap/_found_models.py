@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any
 
+from joulemap._frameworks import frameworks
 from joulemap._patches import LatePatches
 from joulemap._session import FoundSession, Session, current_session
 
@@ -21,6 +23,7 @@ class _Following(LatePatches):
     """The frameworks of this program, each followed from its import on."""
 
     _models: Any = None  # of PyTorch
+    _left = 100  # models that may still be found: a program that makes a new one for each step has no use for them
 
     def begin(self) -> None:
         """Wait for them."""
@@ -42,18 +45,22 @@ class _Following(LatePatches):
     def session(self) -> Session | None:
         """Return the session of this process in the recorder's run; None if it is recorded no more."""
         session = current_session()
-        if session is None:
-            session = FoundSession()
-            session.start()
-            if not session.attached:  # the recorder has ended: this process must not begin a run of its own
-                session.stop()
-        if session.running and session.attached:
-            return session
+        try:
+            if session is None:
+                session = FoundSession()
+                session.start()
+                if not session.attached:  # the recorder has ended: this process must not begin a run of its own
+                    session.stop()
+            if session.running and session.attached:
+                return session
+        except Exception:  # it cannot be recorded: the program goes on as ever
+            pass
         self.end()
         return None
 
     def _follow_jax(self, _module: Any) -> None:
-        self.session()  # follows JAX's own names
+        if self.session() is not None:
+            frameworks.update("jax")
 
     # ---- models of PyTorch ----
 
@@ -75,24 +82,37 @@ class _Following(LatePatches):
         if weight is None or weight.device.type in self._elsewhere or is_watched(model) or self._worker_info():
             return
         session = self.session()
-        if session is not None:
+        if isinstance(session, FoundSession) and self._left > 0:  # else the program says itself what it watches
+            self._left -= 1
             session.watch(model)
+
+    def _is_new(self, model: Any) -> bool:
+        """Offer a model, and return whether it is watched since."""
+        if not self.active:
+            return False
+        try:
+            from joulemap.torch import is_watched
+
+            if is_watched(model):
+                return False
+            self._offer(model)
+            return is_watched(model)
+        except Exception:  # another version of PyTorch
+            self.end()
+            return False
 
     def _follow_generate(self, module: Any) -> None:
         def watched_first(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
-                from joulemap.torch import is_watched
-
-                if not self.active or is_watched(model):
-                    return original(model, *args, **kwargs)
-                self._offer(model)
-                # Watching has wrapped `generate` once more: its first call is followed like all others.
-                return model.generate(*args, **kwargs) if is_watched(model) else original(model, *args, **kwargs)
+                # Watching wraps `generate` once more: so the first call is followed like all others.
+                outermost = vars(mixin)["generate"] if self._is_new(model) else original
+                return outermost(model, *args, **kwargs)
 
             return generate
 
-        self.put(module.GenerationMixin, "generate", watched_first)
+        mixin = module.GenerationMixin
+        self.put(mixin, "generate", watched_first)
 
     # ---- trainers, which get a callback unless the program has given them one ----
 
@@ -101,8 +121,7 @@ class _Following(LatePatches):
             @functools.wraps(original)
             def init(trainer: Any, *args: Any, **kwargs: Any) -> None:
                 original(trainer, *args, **kwargs)
-                callbacks = getattr(trainer, "callback_handler", trainer).callbacks
-                self._add_callback(ours, callbacks)
+                self._add_callback(ours, lambda: getattr(trainer, "callback_handler", trainer).callbacks)
 
             return init
 
@@ -110,12 +129,16 @@ class _Following(LatePatches):
 
     def _follow_keras(self, module: Any) -> None:
         def with_callback(original: Callable[..., Any]) -> Callable[..., Any]:
+            signature = inspect.signature(original)
+
             @functools.wraps(original)
             def call(*args: Any, **kwargs: Any) -> Any:
                 given = kwargs.get("callbacks")
-                if given is None or isinstance(given, list | tuple | module.callbacks.Callback):
-                    callbacks = list(given) if isinstance(given, list | tuple) else [given] if given else []
-                    self._add_callback("joulemap.keras", callbacks)
+                # Within `fit` a CallbackList is passed on to `evaluate`; the position differs between the three.
+                is_list = given is None or isinstance(given, list | tuple)
+                if is_list and "callbacks" not in signature.bind_partial(*args).arguments:
+                    callbacks = list(given or ())
+                    self._add_callback("joulemap.keras", lambda: callbacks)
                     kwargs["callbacks"] = callbacks
                 return original(*args, **kwargs)
 
@@ -124,9 +147,9 @@ class _Following(LatePatches):
         for name in ("fit", "evaluate", "predict"):
             self.put(module.Model, name, with_callback)
 
-    def _add_callback(self, ours: str, callbacks: list[Any]) -> None:
+    def _add_callback(self, ours: str, callbacks_of: Callable[[], list[Any]]) -> None:
         try:
-            kind = importlib.import_module(ours).EnergyCallback
+            kind, callbacks = importlib.import_module(ours).EnergyCallback, callbacks_of()
             if self.active and not any(isinstance(each, kind) for each in callbacks) and self.session() is not None:
                 callbacks.append(kind(log=False))
         except Exception:  # another version of the framework: the program goes on without phases

@@ -48,12 +48,12 @@ class Frameworks:
         self._active = True
         self.update()
 
-    def update(self) -> None:
-        """Follow frameworks that the program has imported since."""
+    def update(self, imported: str = "") -> None:
+        """Follow frameworks that the program has imported since, and the one that is just being imported."""
         if not self._active or len(self._followed) == len(_FOLLOWERS):
             return
         for module, framework in _FOLLOWERS.items():
-            if module in self._followed or not _is_imported(framework):
+            if module in self._followed or not (framework == imported or _is_imported(framework)):
                 continue
             self._followed[module] = None
             try:

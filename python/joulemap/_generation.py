@@ -208,6 +208,11 @@ _following = _Following()
 os.register_at_fork(after_in_child=_following.renew)
 
 
+def is_generating() -> bool:
+    """Return whether a followed call of `generate` runs: its passes are steps already."""
+    return _following.call is not None
+
+
 class Generation:
     """Follows calls of transformers' `generate` on all modules of a model, until `remove()`."""
 

@@ -1,7 +1,8 @@
 """Steps of a program's own loop: where no data loader and no `generate` says where one ends.
 
 With gradients a step lasts from the first forward pass after a step of the optimizer to the next such pass, so
-gradients may be added up over several passes. Without them each forward pass of the first model begins one.
+gradients may be added up over several passes, and another model (a teacher) may be called in between. Without gradients
+each forward pass of the first model begins one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from joulemap import _batch_counts, _core
 from joulemap._found_steps import found_steps
+from joulemap._generation import is_generating
 from joulemap._module_calls import calls
 
 _KEY = "loop"
@@ -29,6 +31,8 @@ class LoopSteps:
         self._optimizer: weakref.ref[Any] | None = None  # the one that ends steps: the first that steps
         self._stepped = True
         self._model: Any = None  # whose forward passes are steps of an inference: the first without gradients
+        self._trained: Any = None  # the model that was last called with gradients
+        self._first: Any = None  # the model that began the open step: its inputs are the batch
         calls.entered = self._on_forward
         self._handle = register_optimizer_step_post_hook(self._on_optimizer)
 
@@ -38,20 +42,27 @@ class LoopSteps:
         self._stepped = self._stepped or self._optimizer() is optimizer
 
     def _on_forward(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
-        if found_steps.has_others(_KEY):
+        if found_steps.has_others(_KEY) or is_generating():
             found_steps.end(_KEY)
             return
         module = layer.module()
         if module is None or not layer.watch.finds_steps:
             return
         trains = torch.is_grad_enabled() and module.training
+        if trains:
+            self._trained = layer
+        elif self._trained is not None and self._trained.active:
+            # Inside of a training step; or a teacher begins the next one, which a validation does not.
+            trains = not self._stepped or layer is not self._trained
         if not trains and (self._model is None or not self._model.active):
             self._model = layer
         if not found_steps.has(_KEY) or (self._stepped if trains else layer is self._model):
             found_steps.end(_KEY)
             found_steps.begin(_KEY, self._training if trains else self._inference, 0, 0)
             self._stepped = not trains
-        found_steps.count(_KEY, *_count(module, args, kwargs))
+            self._first = layer
+        if layer is self._first:
+            found_steps.count(_KEY, *_count(module, args, kwargs))
 
     def remove(self) -> None:
         """End the last step, and find no more."""

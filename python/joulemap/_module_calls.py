@@ -5,7 +5,8 @@ global module hooks, which make PyTorch take its slower path, 5 us in all. Hooks
 as compiled code depends on both, and if another tool has replaced `__call__`. Neither is in a module's own state: it
 would be copied, pickled and scripted, and `torch.cuda.make_graphed_callables` would refuse the module.
 
-In untraced steps there is neither, so they cost nothing. Hooks that guard compiled code stay, and do nothing.
+In untraced steps there is neither, so they cost nothing, but for programs whose steps are found by calls. Hooks that
+guard compiled code stay, and do nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch.nn.modules import module as _all_modules
 
 from joulemap import _core
 from joulemap._backward import Frame
-from joulemap._dynamo import CompileObserver, is_compiling, may_have_compiled
+from joulemap._dynamo import CompileObserver, call_uncompiled, is_compiling, may_have_compiled
 from joulemap._layer import KEY, Layer, is_compiled, layer_of, layers
 from joulemap._threads import local
 from joulemap._tracing import tracing
@@ -79,10 +80,10 @@ def _announce(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] |
     layer = layer_of(module)
     if layer is None and is_compiled(module):
         layer = layer_of(cast(nn.Module, module._orig_mod))
-    new = layer_of(module) if layer is None and tracing.on and calls.offer(module) else None
+    new = layer_of(module) if layer is None and tracing.on and call_uncompiled(calls.offer, module) else None
     layer = layer or new
     if layer is not None:
-        calls.announce(layer, args, kwargs)
+        call_uncompiled(calls.announce, layer, args, kwargs)
     return new
 
 
@@ -95,7 +96,7 @@ def _leave(module: nn.Module, _args: Any, output: Any) -> None:
         calls.leave(layer, output)
 
 
-FUNCTIONS = (_enter, _announce, _leave, layer_of, is_compiled, container_values)
+FUNCTIONS = (_enter, _announce, call_uncompiled, _leave, layer_of, is_compiled, container_values)
 
 
 def _put_hooks() -> None:

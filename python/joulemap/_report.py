@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, make_dataclass
@@ -48,6 +49,21 @@ Rows are in pre-order of their tree: a parent comes before its children. None: m
     )
 
 
+_PREFIXES = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"))
+
+
+def energy_text(energy_j: float | None, low_j: float | None, high_j: float | None) -> str:
+    """Return an energy as people read it: "12.34 ±0.31 kJ", with two digits of its 95 % interval."""
+    if energy_j is None:
+        return "unknown"
+    half_j = None if low_j is None or high_j is None else (high_j - low_j) / 2
+    size, prefix = next((one for one in _PREFIXES if abs(energy_j) >= one[0]), _PREFIXES[2])
+    if half_j is None or half_j <= 0:
+        return f"{energy_j / size:.4g} {prefix}J"
+    decimals = max(0, 1 - math.floor(math.log10(half_j / size)))
+    return f"{energy_j / size:.{decimals}f} ±{half_j / size:.{decimals}f} {prefix}J"
+
+
 class Sum(NamedTuple):
     """The sum of the energy of some rows. None: no sensor measured it.
 
@@ -64,6 +80,9 @@ class Sum(NamedTuple):
     energy_j: float | None
     energy_low_j: float | None
     energy_high_j: float | None
+
+    def __repr__(self) -> str:
+        return f"<joulemap.types.Sum {energy_text(*self)}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -581,7 +600,7 @@ class Report:
 
     def __repr__(self) -> str:
         totals = self.totals
-        energy = "unknown" if totals.total_energy_j is None else f"{totals.total_energy_j:.6g} J"
+        energy = energy_text(totals.total_energy_j, totals.total_low_j, totals.total_high_j)
         return f"<joulemap.types.Report by={self._by!r}: {energy}, {len(self.rows)} rows, {self.quality.verdict}>"
 
 

@@ -18,13 +18,14 @@ class _Finder:
         """Follow the program from here on; the import goes on as it would have."""
         if name not in _FRAMEWORKS:
             return None
-        sys.meta_path.remove(self)
         try:
+            sys.meta_path.remove(self)
             from joulemap import _found_models
-        except Exception:  # this Python has no joulemap, or another one: the program goes on without layers
-            return None
-        _found_models.follow()
-        for finder in sys.meta_path:  # also those that came just now
+
+            _found_models.follow()
+        except Exception:  # another thread was first, or there is no joulemap of ours: the program goes on as ever
+            pass
+        for finder in list(sys.meta_path):  # also those that came just now
             spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
             if spec is not None:
                 return spec
@@ -44,6 +45,6 @@ def _load_next():
         sys.modules[__name__] = this
 
 
-if os.environ.get("JOULEMAP_RUN"):
+if os.environ.get("JOULEMAP_RUN") and sys.version_info >= (3, 10):
     sys.meta_path.insert(0, _Finder())
 _load_next()

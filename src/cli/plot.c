@@ -122,7 +122,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_plot = {
     .name = "plot",
-    .usage = "[FILE [FILE]] --figure KEY -o OUT [options]",
+    .usage = "FILE [FILE] --figure KEY -o OUT [options]",
     .summary = "draw a figure of a recording",
     .description =
         "Draws power, utilisation and energy over time, their distributions, phases, layers, steps, a flame "

@@ -48,10 +48,16 @@ typedef struct earlier {
     char when[32];
 } earlier;
 
+static bool is_success(const jm_recording *recording)
+{
+    const char *code = jm_recording_meta(recording, "child_exit_code");
+    return code != NULL && strcmp(code, "0") == 0;
+}
+
 static bool is_of_command(const jm_recording *recording, const char *command)
 {
     const char *its = jm_recording_meta(recording, "command");
-    return its != NULL && strcmp(its, command) == 0;
+    return its != NULL && strcmp(its, command) == 0 && is_success(recording);
 }
 
 static void format_when(char *when, size_t size, const char *path)
@@ -97,7 +103,7 @@ static jm_status make_summary(const cli_args *args, const char *path, char **tex
     earlier before = {0};
     jm_status status = open_report(path, &recording, &report, err);
     if (status == JM_OK) {
-        if (!cli_has(args, "--output")) find_earlier(args, path, &before);
+        if (!cli_has(args, "--output") && is_success(recording)) find_earlier(args, path, &before);
         const jm_summary_options shown = {.size = sizeof shown,
                                           .width = cli_terminal_width(STDERR_FILENO),
                                           .name = program_name(cli_command(args)),
@@ -109,6 +115,18 @@ static jm_status make_summary(const cli_args *args, const char *path, char **tex
     jm_report_free(report);
     jm_recording_close(recording);
     return status;
+}
+
+static void print_next(const cli_recorder *recorder)
+{
+    const char *given = cli_get(recorder->args, "--output");
+    char *typed = given != NULL ? cli_typed_path(given) : NULL;
+    if (typed != NULL) {
+        cli_message_part("more       joulemap report %s", typed);
+        fputc('\n', stderr);
+    } else
+        fputs("more       joulemap report, joulemap runs\n", stderr);
+    free(typed);
 }
 
 static void print_summary(const cli_recorder *recorder)
@@ -123,7 +141,7 @@ static void print_summary(const cli_recorder *recorder)
         char *rest = text;
         for (char *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL; fputc('\n', stderr))
             cli_message_part("%s", line);
-        fputs("more       joulemap report, joulemap runs\n", stderr);
+        print_next(recorder);
     } else {
         cli_fail(recorder->args, &err);
     }
@@ -149,13 +167,13 @@ const cli_verb cli_verb_run = {
     .description =
         "Runs COMMAND as it is, and prints what a step of it took: joules, time, the dearest layers, "
         "waiting, "
-        "and how that compares with the last run of the same command. Models of PyTorch, JAX and Keras are "
+        "and how that compares with the last run of the same command. Models of PyTorch are "
         "found, and so are steps. Only as many steps are traced as slow the program down by 1 % (--budget); "
         "the "
         "others count by what these took. The exit code is COMMAND's.\n\n"
         "The recording goes to the folder .joulemap of the project (where .git is, else here), which keeps "
         "the "
-        "newest: 100 of them, 2 GB together. Verbs that read a recording take the newest if none is "
+        "newest: 100 of them, 2 GB together. `joulemap report` and `export` take the newest if none is "
         "given.\n\n"
         "  joulemap run python train.py\n"
         "  joulemap report\n"

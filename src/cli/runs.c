@@ -53,9 +53,12 @@ static void read_run(run_facts *run)
 
 static json_t *json_of(const run_facts *run)
 {
-    return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "path", run->path, "when", run->when, "command",
-                     run->command, "duration_s", cli_json_number(run->duration_s), "energy_j",
-                     cli_json_number(run->energy_j), "size_mb", cli_json_number(run->size_mb));
+    char path[PATH_MAX], command[4096];
+    jm_text_printable(path, sizeof path, run->path); /* JSON holds UTF-8 alone */
+    jm_text_printable(command, sizeof command, run->command != NULL ? run->command : "");
+    return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "path", path, "when", run->when, "command",
+                     run->command != NULL ? command : NULL, "duration_s", cli_json_number(run->duration_s),
+                     "energy_j", cli_json_number(run->energy_j), "size_mb", cli_json_number(run->size_mb));
 }
 
 static void print_number(double value, int width, int decimals)
@@ -107,8 +110,10 @@ static int run_runs(const cli_args *args)
         free(run.command);
     }
     if (code == CLI_GO_ON && !json) printf("in %s, the newest first\n", store.folder);
+    char folder[PATH_MAX];
+    jm_text_printable(folder, sizeof folder, store.folder);
     if (code == CLI_GO_ON)
-        code = json ? cli_json_write(args, json_pack("{s:s, s:O}", "folder", store.folder, "runs", all)) : 0;
+        code = json ? cli_json_write(args, json_pack("{s:s, s:O}", "folder", folder, "runs", all)) : 0;
     json_decref(all);
     cli_store_free(&store);
     return code;

@@ -44,10 +44,14 @@ static bool find_project(char *folder, size_t size)
     return true;
 }
 
+/* Only what `joulemap run` has named: "20261129-181530.123-4567.joulemap". */
 static bool is_recording(const char *name)
 {
-    size_t length = strlen(name), end = sizeof suffix - 1;
-    return length > end && strcmp(name + length - end, suffix) == 0;
+    static const char form[] = "dddddddd-dddddd.ddd-";
+    for (size_t i = 0; form[i] != '\0'; i++)
+        if (form[i] == 'd' ? name[i] < '0' || name[i] > '9' : name[i] != form[i]) return false;
+    const char *rest = name + sizeof form - 1;
+    return strcmp(rest + strspn(rest, "0123456789"), suffix) == 0;
 }
 
 /* Names begin with the time. */
@@ -103,18 +107,27 @@ const char *cli_store_path(const cli_store *store, size_t number, char path[PATH
     return path;
 }
 
+/* Of a recording with all that is beside it. */
 static double size_of(const char *path)
 {
-    struct stat info;
-    return stat(path, &info) == 0 ? (double)info.st_size : 0;
+    char file[PATH_MAX + 16];
+    double bytes = 0;
+    for (int i = 0; i < BESIDE_COUNT; i++) {
+        struct stat info;
+        snprintf(file, sizeof file, "%s%s", path, beside[i]);
+        if (stat(file, &info) == 0) bytes += (double)info.st_size;
+    }
+    return bytes;
 }
 
-/* A recorder that still writes keeps a journal beside it. */
+/* A recorder writes into a journal beside its recording, twice a second; that of a killed one stays. */
 static bool is_in_use(const char *path)
 {
+    enum { SILENT_S = 60 };
     char journal[PATH_MAX + 8];
+    struct stat info;
     snprintf(journal, sizeof journal, "%s-wal", path);
-    return access(journal, F_OK) == 0;
+    return stat(journal, &info) == 0 && time(NULL) - info.st_mtime < SILENT_S;
 }
 
 static void remove_run(const char *path)
@@ -126,7 +139,7 @@ static void remove_run(const char *path)
     }
 }
 
-/* Remove the oldest that are too many, or too large together, once another one is there. */
+/* Remove the oldest that are too many, or too large together, once another one is there. The newest stays. */
 static void prune(const cli_store *store)
 {
     char path[PATH_MAX];
@@ -134,7 +147,7 @@ static void prune(const cli_store *store)
     for (size_t i = 0; i < store->count; i++) {
         cli_store_path(store, i, path);
         bytes += size_of(path);
-        if ((i + 1 >= RUNS_MOST || bytes > BYTES_MOST) && !is_in_use(path)) remove_run(path);
+        if (i > 0 && (i + 1 >= RUNS_MOST || bytes > BYTES_MOST) && !is_in_use(path)) remove_run(path);
     }
 }
 
@@ -160,10 +173,10 @@ int cli_store_add(const cli_args *args, char path[PATH_MAX])
                          store.folder, strerror(errno));
     if (code == CLI_GO_ON) {
         struct timespec now;
-        struct tm local;
+        struct tm utc; /* names sort by it, whatever the time zone */
         char date[32] = "";
         clock_gettime(CLOCK_REALTIME, &now);
-        if (localtime_r(&now.tv_sec, &local) != NULL) strftime(date, sizeof date, "%Y%m%d-%H%M%S", &local);
+        if (gmtime_r(&now.tv_sec, &utc) != NULL) strftime(date, sizeof date, "%Y%m%d-%H%M%S", &utc);
         prune(&store);
         snprintf(path, PATH_MAX, "%s/%s.%03ld-%d%s", store.folder, date, now.tv_nsec / 1000000, (int)getpid(),
                  suffix);

@@ -85,7 +85,7 @@ typedef struct part {
     size_t parent; /* SIZE_MAX: none */
     double energy_j;
     double left_j; /* of that, in no child that is listed itself */
-    bool listed;
+    bool listed, opened;
 } part;
 
 typedef struct parts {
@@ -200,7 +200,7 @@ static bool list_inside(parts *all, size_t parent)
     return any;
 }
 
-/* List parts as a person would name them: the dearest is taken apart while it has a third of the work or
+/* List parts as a person would name them: the dearest is taken apart while it has half of the work or
  * more. */
 static double list_parts(parts *all)
 {
@@ -209,8 +209,10 @@ static double list_parts(parts *all)
     for (size_t i = 0; i < all->items.count; i++)
         if (all->items.items[i].listed) work_j += all->items.items[i].energy_j;
     for (size_t most;
-         (most = dearest_listed(all)) != SIZE_MAX && all->items.items[most].left_j >= work_j / 2;)
-        if (all->items.items[most].left_j < all->items.items[most].energy_j || !list_inside(all, most)) break;
+         (most = dearest_listed(all)) != SIZE_MAX && all->items.items[most].left_j >= work_j / 2;) {
+        if (all->items.items[most].opened || !list_inside(all, most)) break;
+        all->items.items[most].opened = true;
+    }
     return work_j;
 }
 
@@ -332,7 +334,10 @@ static void add_before(const summary *s)
     char energy[JM_CELL], time[JM_CELL], change[JM_CELL];
     if (s->options->before == NULL) return;
     const jm_report_totals *t = s->totals, *b = jm_report_totals_get(s->options->before);
-    bool steps = has_steps(t) && has_steps(b) && strcmp(t->step_name, b->step_name) == 0;
+    bool steps = has_steps(t) && has_steps(b) && strcmp(t->step_name, b->step_name) == 0 &&
+                 (t->step_phase == NULL) == (b->step_phase == NULL) &&
+                 (t->step_phase == NULL || strcmp(t->step_phase, b->step_phase) == 0);
+    if (!steps && (has_steps(t) || has_steps(b))) return;
     double now_j = steps ? t->steady_step_j : t->total_energy_j;
     double low_j = steps ? t->steady_step_low_j : t->total_low_j;
     double high_j = steps ? t->steady_step_high_j : t->total_high_j;

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from found_program import calls, recorded
 from joulemap._cli import native_folder
 
 MODEL = """
@@ -51,6 +50,17 @@ for step in range(12):
                 model(ids)
 """
 
+DISTILLATION = """
+teacher = Model().eval()
+optimizer = torch.optim.SGD(model.parameters())
+for step in range(10):
+    for part in range(2):
+        with torch.no_grad():
+            wanted = teacher(ids)
+        (model(ids) - wanted).sum().backward()
+    optimizer.step()
+"""
+
 INFERENCE = """
 model.eval()
 with torch.inference_mode():
@@ -70,31 +80,6 @@ with joulemap.Session() as run:
 """
 
 
-def recorded(folder: Path, program: str, *, path: str = "", python: str = sys.executable) -> dict[str, Any]:
-    """Run a program as `joulemap run` does, and return the report of its recording."""
-    script, recording = folder / "program.py", folder / "run.joulemap"
-    script.write_text(program)
-    command = native_folder() / "joulemap"
-    environment = {**os.environ, "JOULEMAP_SIM": "h100", "JOULEMAP_SIM_SEED": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [path, environment.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [command, "run", "-o", recording, python, script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Exception ignored" not in done.stderr
-    shown = subprocess.run([command, "report", recording, "--json"], capture_output=True, text=True, check=True)
-    return {**json.loads(shown.stdout), "stdout": done.stdout, "stderr": done.stderr}
-
-
-def calls(report: dict[str, Any]) -> dict[str, int]:
-    return {row["path"]: row["calls"] for row in report["rows"] if row["kind"] == "layer"}
-
-
 def test_a_training_has_layers_and_a_step_for_each_of_its_optimizer(tmp_path: Path) -> None:
     report = recorded(tmp_path, MODEL + TRAINING)
     assert calls(report)["blocks.1"] == calls(report)["embedding"] == 12 * 2 + 2 * 3
@@ -105,6 +90,13 @@ def test_a_training_has_layers_and_a_step_for_each_of_its_optimizer(tmp_path: Pa
     first = report["stderr"].splitlines()[1]
     assert first.startswith("program.py ")
     assert "a step" in first
+
+
+def test_a_teacher_is_part_of_the_step(tmp_path: Path) -> None:
+    report = recorded(tmp_path, MODEL + DISTILLATION)
+    assert report["step_name"] == "step of the optimizer"
+    assert report["kind_steps"] == 10
+    assert report["samples"] == 10 * 2 * 4 + 4  # the first call of all is a step of its own: nothing trains yet
 
 
 def test_an_inference_has_a_step_for_each_forward_pass(tmp_path: Path) -> None:

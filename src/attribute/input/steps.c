@@ -319,6 +319,7 @@ static jm_status find_figures(jm__steps *out, const jm__span_index *spans, step_
     step_kind kind = {0};
     if (!find_kind(&kind, spans, steps)) return jm__no_memory(err, "jm__steps_find");
     keep_kind(steps, spans, kind);
+    out->name_id = kind.name_id;
     out->name = jm__dataset_text(spans->dataset, kind.name_id);
     out->phase = kind.phase < 0 ? NULL : jm__dataset_text(spans->dataset, kind.phase);
     return find_steady(out, spans->dataset, steps, lengths, err);

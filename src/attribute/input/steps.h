@@ -34,7 +34,8 @@ int64_t jm__marked_amount(const jm__marked *marked, const jm__span *span, jm__am
 typedef struct jm__steps {
     int64_t count;        /* of all kinds and processes; a step that is cut into smaller ones counts once */
     char *found;          /* names of the batches that count as steps; NULL: the program marked all steps */
-    const char *name;     /* of the kind; NULL: there are no steps */
+    int64_t name_id;      /* of the kind */
+    const char *name;     /* NULL: there are no steps */
     const char *phase;    /* of the kind; NULL: in none */
     int64_t kind_count;   /* steps of the kind, that of several ranks once */
     int64_t steady_count; /* of these, steady */

@@ -317,12 +317,22 @@ void jm__amounts_add(jm__tree *tree, const jm__attribution *a, size_t node, size
     add_amount(tree, a, node, span, JM_AMOUNT_TOKENS);
 }
 
-int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount, const jm__intervals *within)
+/* Is it one of the steady steps, or part of one? */
+static bool is_steady(const jm__attribution *a, size_t span)
+{
+    const jm__steps *steps = &a->scope.steps;
+    const jm__span *all = a->scope.dataset->spans;
+    if (!jm__intervals_contain(&steps->steady, all[span].start_ns)) return false;
+    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_enclosing(&a->scope.spans, span, s))
+        if (all[s].name_id == steps->name_id && jm__marked_is_step(&a->scope.marked, &all[s])) return true;
+    return false;
+}
+
+int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount, bool steady)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < a->scope.dataset->span_count; i++)
-        if (amount_of(a, i, amount) > 0 && !is_part_of_another(a, i, amount) &&
-            (within == NULL || jm__intervals_contain(within, a->scope.dataset->spans[i].start_ns)))
+        if (amount_of(a, i, amount) > 0 && !is_part_of_another(a, i, amount) && (!steady || is_steady(a, i)))
             sum += amount_of(a, i, amount);
     return sum > 0 ? sum : -1;
 }

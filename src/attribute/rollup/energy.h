@@ -85,9 +85,9 @@ void jm__mean_sums_write(jm_row *row, const jm__mean_sums *sums);
  * rows above. Those above do not get them if an enclosing step has its own. */
 void jm__amounts_add(jm__tree *tree, const jm__attribution *a, size_t node, size_t span);
 
-/* Samples or tokens of all steps that begin within these intervals (NULL: of all), without steps inside
- * another one that has its own; -1: none. */
-int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount, const jm__intervals *within);
+/* Samples or tokens of all steps, or of the steady ones alone, without steps inside another one that has its
+ * own; -1: none. */
+int64_t jm__amount_sum(const jm__attribution *a, jm__amount amount, bool steady);
 
 /* The layer with most of a row's time: of a kernel, the layer in which it ran; of a gap, that of the next
  * work. Layers that differ only in their numbers count as one, and the innermost one with half of the time is

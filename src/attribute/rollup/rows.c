@@ -378,7 +378,7 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
         if (part->work->columns.count > 0) {
             count = add_steady_cells(cells, count, part);
             for (size_t s = 0; s < JM_IDLE_STATES; s++)
-                idle_j += part->work->tally.idle[s].steady_s *
+                idle_j += (part->work->tally.idle[s].steady_s - part->work->tally.tracing_steady_s[s]) *
                           part->fit.power_w[part->work->columns.class_columns + s];
             continue;
         }
@@ -393,8 +393,8 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
     t->warm_up_steps = steps->warm_up;
     t->kind_steps = steps->kind_count;
     t->steady_steps = steps->steady_count;
-    t->steady_samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES, &steps->steady);
-    t->steady_tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS, &steps->steady);
+    t->steady_samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES, true);
+    t->steady_tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS, true);
     if (steps->steady_count == 0) return JM_OK;
     t->steady_step_s = 1e-9 * (double)jm__intervals_duration_ns(&steps->steady) / steady;
     if (!energy.known) return JM_OK;
@@ -445,8 +445,8 @@ static jm_status totals_sum(jm_report_totals *totals, const jm__attribution *a, 
     sum_parts(totals, a);
     sum_waits(totals, a);
     sum_tracing(totals, a);
-    totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES, NULL);
-    totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS, NULL);
+    totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES, false);
+    totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS, false);
     return sum_steps(totals, a, err);
 }
 
