@@ -379,15 +379,15 @@ static void test_the_folder_of_a_killed_recorder_is_removed_by_the_next(void **s
     assert_true(pid >= 0);
     if (pid == 0) {
         jm_run *run = start(NULL);
-        dprintf(report[1], "%s", jm_run_environment(run)[0] + strlen("JOULEMAP_RUN="));
+        const char *folder = jm_run_environment(run)[0] + strlen("JOULEMAP_RUN=");
+        if (access(folder, F_OK) == 0) dprintf(report[1], "%s", folder);
         kill(getpid(), SIGKILL);
     }
     close(report[1]);
     char left[128] = "";
     assert_true(read(report[0], left, sizeof left - 1) > 0);
     close(report[0]);
-    waitpid(pid, NULL, 0);
-    assert_int_equal(access(left, F_OK), 0);
+    waitpid(pid, NULL, 0); /* from here on any run may remove it, also one of a test beside this one */
     jm_run *living = start(NULL);
     assert_int_not_equal(access(left, F_OK), 0);
     assert_int_equal(count_run_folders(), 1); /* the living keep theirs */
