@@ -62,7 +62,13 @@ int64_t jm__marked_amount(const jm__marked *marked, const jm__span *span, jm__am
     return counts ? amount_of(span, amount) : 0;
 }
 
-typedef JM_VEC(const jm__span *) step_list;
+typedef struct one_step {
+    const jm__span *span;
+    int64_t
+        until_ns; /* what it launched may run until then: to the next step of its process, within its phase */
+} one_step;
+
+typedef JM_VEC(one_step) step_list;
 
 static bool is_step(const jm__steps_requested *requested, const jm__span *span)
 {
@@ -87,7 +93,8 @@ static bool collect(step_list *steps, const jm__steps_requested *requested)
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (!is_step(requested, span) || is_part_of_another(requested, i)) continue;
-        if (!jm__vec_push(steps, span)) return false;
+        const one_step one = {span, jm__span_end_ns(d, span)};
+        if (!jm__vec_push(steps, one)) return false;
     }
     return true;
 }
@@ -101,7 +108,7 @@ static bool name_found(jm__steps *out, const jm__dataset *d, const step_list *st
     jm__strbuf names = {0};
     jm__map seen = {.key_size = sizeof(int64_t)};
     for (size_t i = 0; i < steps->count && names.length < FOUND_NAMES_MAX; i++) {
-        const jm__span *step = steps->items[i];
+        const jm__span *step = steps->items[i].span;
         if (step->kind != JM_SPAN_BATCH || jm__map_find(&seen, &step->name_id) != NULL) continue;
         if (!jm__map_add(&seen, &step->name_id)) names.failed = true;
         jm__strbuf_format(&names, "%s%s", names.length > 0 ? " or " : "", jm__dataset_text(d, step->name_id));
@@ -119,19 +126,50 @@ typedef struct step_kind {
     int64_t phase; /* its name; -1: none */
 } step_kind;
 
-static step_kind kind_of(const jm__span_index *spans, const jm__span *step)
+/* The phase that a step is in; JM__NO_SPAN: none. */
+static size_t phase_of(const jm__span_index *spans, const jm__span *step)
 {
     const jm__span *all = spans->dataset->spans;
-    step_kind kind = {step->name_id, -1};
-    for (size_t s = jm__span_parent(spans, (size_t)(step - all)); s != JM__NO_SPAN && kind.phase < 0;
-         s = jm__span_parent(spans, s))
-        if (all[s].kind == JM_SPAN_PHASE) kind.phase = all[s].name_id;
-    return kind;
+    size_t s = jm__span_parent(spans, (size_t)(step - all));
+    while (s != JM__NO_SPAN && all[s].kind != JM_SPAN_PHASE)
+        s = jm__span_parent(spans, s);
+    return s;
+}
+
+static step_kind kind_of(const jm__span_index *spans, const jm__span *step)
+{
+    size_t phase = phase_of(spans, step);
+    return (step_kind){step->name_id, phase == JM__NO_SPAN ? -1 : spans->dataset->spans[phase].name_id};
 }
 
 static int64_t length_ns(const jm__dataset *d, const jm__span *step)
 {
     return jm__span_end_ns(d, step) - step->start_ns;
+}
+
+static int by_process_and_start(const void *left, const void *right)
+{
+    const jm__span *a = ((const one_step *)left)->span, *b = ((const one_step *)right)->span;
+    if (a->process_id != b->process_id) return a->process_id < b->process_id ? -1 : 1;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Sorts the steps, and lets each go on to the next of its process, whatever kind that is. */
+static void find_ends(step_list *steps, const jm__span_index *spans)
+{
+    jm__sort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
+    for (size_t i = 0; i + 1 < steps->count; i++) {
+        one_step *one = &steps->items[i];
+        const jm__span *next = steps->items[i + 1].span;
+        size_t phase = phase_of(spans, one->span);
+        if (next->process_id != one->span->process_id) continue;
+        int64_t until_ns = next->start_ns;
+        if (phase != JM__NO_SPAN) {
+            int64_t end_ns = jm__span_end_ns(spans->dataset, &spans->dataset->spans[phase]);
+            if (end_ns < until_ns) until_ns = end_ns;
+        }
+        if (until_ns > one->until_ns) one->until_ns = until_ns;
+    }
 }
 
 /* The kind with the most time; false if memory is out. */
@@ -146,14 +184,14 @@ static bool find_kind(step_kind *out, const jm__span_index *spans, const step_li
     bool fine = true;
     size_t most = 0;
     for (size_t i = 0; fine && i < steps->count; i++) {
-        const kind_time one = {kind_of(spans, steps->items[i]), 0};
+        const kind_time one = {kind_of(spans, steps->items[i].span), 0};
         const jm__map_value *number = jm__map_find(&numbers, &one.kind);
         size_t k = number != NULL ? (size_t)number->id : times.count;
         if (number == NULL)
             fine = jm__map_put(&numbers, &one.kind, (jm__map_value){.id = (int64_t)k}) &&
                    jm__vec_push(&times, one);
         if (!fine) break;
-        times.items[k].ns += (double)length_ns(spans->dataset, steps->items[i]);
+        times.items[k].ns += (double)length_ns(spans->dataset, steps->items[i].span);
         if (times.items[k].ns > times.items[most].ns) most = k;
     }
     if (fine) *out = times.items[most].kind;
@@ -167,20 +205,13 @@ static void keep_kind(step_list *steps, const jm__span_index *spans, step_kind k
 {
     size_t kept = 0;
     for (size_t i = 0; i < steps->count; i++) {
-        step_kind one = kind_of(spans, steps->items[i]);
+        step_kind one = kind_of(spans, steps->items[i].span);
         if (one.name_id == kind.name_id && one.phase == kind.phase) steps->items[kept++] = steps->items[i];
     }
     steps->count = kept;
 }
 
 /* ---- its steady steps */
-
-static int by_process_and_start(const void *left, const void *right)
-{
-    const jm__span *a = *(const jm__span *const *)left, *b = *(const jm__span *const *)right;
-    if (a->process_id != b->process_id) return a->process_id < b->process_id ? -1 : 1;
-    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
 
 typedef struct process_steps {
     size_t first, end; /* in the list of steps */
@@ -198,30 +229,24 @@ static int by_begin(const void *left, const void *right)
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* The time from one step of a process to the next; the last one has its own length. */
-static int64_t to_next_ns(const step_list *steps, const process_steps *s, const jm__dataset *d, size_t i)
-{
-    const jm__span *step = steps->items[i];
-    return i + 1 < s->end ? steps->items[i + 1]->start_ns - step->start_ns : length_ns(d, step);
-}
-
 /* In order of their beginnings. `lengths`: a buffer of as many items as there are steps. */
 static jm_status group_by_process(process_list *out, const step_list *steps, const jm__dataset *d,
                                   double *lengths, jm_error *err)
 {
     for (size_t i = 0, end; i < steps->count; i = end) {
-        process_steps s = {.first = i, .from_ns = steps->items[i]->start_ns, .to_ns = INT64_MIN};
+        process_steps s = {.first = i, .from_ns = steps->items[i].span->start_ns, .to_ns = INT64_MIN};
         jm_repeats stats;
-        for (end = i; end < steps->count && steps->items[end]->process_id == steps->items[i]->process_id;
+        for (end = i;
+             end < steps->count && steps->items[end].span->process_id == steps->items[i].span->process_id;
              end++) {
-            int64_t end_ns = jm__span_end_ns(d, steps->items[end]);
+            int64_t end_ns = jm__span_end_ns(d, steps->items[end].span);
             if (end_ns > s.to_ns) s.to_ns = end_ns;
         }
         s.end = end;
         for (size_t k = i; k < end; k++)
-            lengths[k - i] = (double)to_next_ns(steps, &s, d, k);
+            lengths[k - i] = (double)(steps->items[k].until_ns - steps->items[k].span->start_ns);
         JM_TRY(jm_repeats_of(lengths, end - i, &stats, err));
-        s.warm_ns = steps->items[i + jm_repeats_warm_up(lengths, end - i)]->start_ns;
+        s.warm_ns = steps->items[i + jm_repeats_warm_up(lengths, end - i)].span->start_ns;
         s.most_ns = (int64_t)(2 * stats.median);
         if (!jm__vec_push(out, s)) return jm__no_memory(err, "jm__steps_find");
     }
@@ -252,11 +277,11 @@ static bool add_process(jm__steps *out, step_counts *counts, const jm__dataset *
 {
     bool fine = true;
     for (size_t i = s->first; fine && i < s->end; i++) {
-        const jm__span *step = steps->items[i];
+        const jm__span *step = steps->items[i].span;
         counts->all++;
         counts->warm_up += step->start_ns < warm_ns;
-        int64_t next_ns = to_next_ns(steps, s, d, i);
-        int64_t lasts_ns = next_ns <= s->most_ns ? next_ns : length_ns(d, step);
+        int64_t lasts_ns = steps->items[i].until_ns - step->start_ns;
+        if (lasts_ns > s->most_ns) lasts_ns = length_ns(d, step);
         if (step->start_ns < warm_ns || lasts_ns > s->most_ns) continue;
         counts->steady++;
         fine = jm__intervals_add(&out->steady, step->start_ns, step->start_ns + lasts_ns);
@@ -293,7 +318,6 @@ static jm_status find_steady(jm__steps *out, const jm__dataset *d, step_list *st
                              jm_error *err)
 {
     process_list all = {0};
-    jm__sort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
     jm_status status = group_by_process(&all, steps, d, lengths, err);
     out->first_ns = INT64_MAX;
     out->last_ns = INT64_MIN;
@@ -318,6 +342,7 @@ static jm_status find_figures(jm__steps *out, const jm__span_index *spans, step_
 {
     step_kind kind = {0};
     if (!find_kind(&kind, spans, steps)) return jm__no_memory(err, "jm__steps_find");
+    find_ends(steps, spans);
     keep_kind(steps, spans, kind);
     out->name_id = kind.name_id;
     out->name = jm__dataset_text(spans->dataset, kind.name_id);

@@ -26,11 +26,11 @@ bool jm__marked_is_step(const jm__marked *marked, const jm__span *span);
 int64_t jm__marked_amount(const jm__marked *marked, const jm__span *span, jm__amount amount);
 
 /* The steps of a report, and of them those that a figure per step is of: one kind of step, which is a name
- * inside a phase, that with the most time. A step lasts to the begin of the next one, as what it launched may
- * still run; but no longer than twice the median, and what is longer itself (a checkpoint) is not steady.
- * Processes whose steps overlap in time and are about as many, such as the ranks of a training, make each
- * step together. They are steady once all of them are. Programs that run one after the other are groups of
- * their own. */
+ * inside a phase, that with the most time. A step lasts to the next step of its process, as what it launched
+ * may still run, but not beyond its phase, nor longer than twice the median. What is longer itself (a
+ * checkpoint) is not steady. Processes whose steps overlap in time and are about as many, such as the ranks
+ * of a training, make each step together. They are steady once all of them are. Programs that run one after
+ * the other are groups of their own. */
 typedef struct jm__steps {
     int64_t count;        /* of all kinds and processes; a step that is cut into smaller ones counts once */
     char *found;          /* names of the batches that count as steps; NULL: the program marked all steps */

@@ -151,6 +151,39 @@ static void test_figures_are_of_one_kind_of_step(void **state)
     syn_free(s);
 }
 
+/* A server: what comes between two steps of one kind, a step of another, is in neither. */
+static void test_a_step_ends_where_another_kind_begins(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(23, 1, 4000);
+    int64_t kernel = syn_class(s, "busy", 1, busy_w), now = 500 * (int64_t)MS;
+    double true_j = 0;
+    enum { REQUESTS = 30 };
+    int64_t begins[REQUESTS];
+    for (int i = 0; i < REQUESTS; i++, now += 60 * MS) {
+        int64_t prefill = syn_span(s, JM_SPAN_PHASE, "prefill", "", 0, now, now + 50 * MS, 100);
+        syn_kernel(s, kernel, 0, syn_span(s, JM_SPAN_STEP, "step", "", prefill, now, now + 50 * MS, 100), now,
+                   now + 50 * MS);
+        begins[i] = now += 60 * MS;
+        int64_t decode = syn_span(s, JM_SPAN_PHASE, "decode", "", 0, now, now + 100 * MS, 100);
+        syn_kernel(s, kernel, 0, syn_span(s, JM_SPAN_STEP, "step", "", decode, now, now + 90 * MS, 100), now,
+                   now + 95 * MS);
+        now += 100 * MS;
+    }
+    finish(s, now);
+    for (int i = 0; i < REQUESTS; i++)
+        true_j += syn_total_j(s, 0, begins[i], begins[i] + 100 * MS) / REQUESTS;
+    jm_report *report = syn_report(s, (jm_report_options){0});
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    assert_string_equal(totals->step_phase, "decode");
+    assert_int_equal(totals->steady_steps, REQUESTS);
+    assert_true(fabs(totals->steady_step_s - 0.1) < 0.001); /* the last one has its own length */
+    if (fabs(totals->steady_step_j - true_j) > 0.02 * true_j)
+        fail_msg("%g, true %g", totals->steady_step_j, true_j);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 /* One program after the other, as in a shell script: each has its own warm-up, and neither the second one's
  * warm-up nor the time between them is steady. */
 static void test_programs_one_after_the_other_have_steady_steps_each(void **state)
@@ -283,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_all_processes_are_to_be_warm),
         cmocka_unit_test(test_ranks_that_step_together_make_one_step),
         cmocka_unit_test(test_figures_are_of_one_kind_of_step),
+        cmocka_unit_test(test_a_step_ends_where_another_kind_begins),
         cmocka_unit_test(test_programs_one_after_the_other_have_steady_steps_each),
         cmocka_unit_test(test_without_steps_nothing_is_said),
         cmocka_unit_test(test_batches_are_steps_where_none_are_marked),

@@ -379,8 +379,8 @@ static void test_the_folder_of_a_killed_recorder_is_removed_by_the_next(void **s
     assert_true(pid >= 0);
     if (pid == 0) {
         jm_run *run = start(NULL);
-        const char *folder = jm_run_environment(run)[0] + strlen("JOULEMAP_RUN=");
-        if (access(folder, F_OK) == 0) dprintf(report[1], "%s", folder);
+        const char *own = jm_run_environment(run)[0] + strlen("JOULEMAP_RUN=");
+        if (access(own, F_OK) == 0) dprintf(report[1], "%s", own);
         kill(getpid(), SIGKILL);
     }
     close(report[1]);
