@@ -33,6 +33,7 @@ class LoopSteps:
         self._model: Any = None  # whose forward passes are steps of an inference: the first without gradients
         self._trained: Any = None  # the model that was last called with gradients
         self._first: Any = None  # the model that began the open step: its inputs are the batch
+        self._embeds: weakref.WeakKeyDictionary[nn.Module, bool] = weakref.WeakKeyDictionary()
         calls.entered = self._on_forward
         self._handle = register_optimizer_step_post_hook(self._on_optimizer)
 
@@ -62,21 +63,21 @@ class LoopSteps:
             self._stepped = not trains
             self._first = layer
         if layer is self._first:
-            found_steps.count(_KEY, *_count(module, args, kwargs))
+            found_steps.count(_KEY, *self._count(module, args, kwargs))
+
+    def _count(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[int, int]:
+        """Return the samples and tokens of a call: a matrix of whole numbers is tokens if the model embeds any."""
+        inputs = (*args, *(kwargs or {}).values())
+        samples, tokens = _batch_counts.count(kwargs if kwargs and "input_ids" in kwargs else inputs)
+        first = next((value for value in inputs if isinstance(value, torch.Tensor)), None)
+        if tokens == 0 and first is not None and first.dim() == 2 and not first.is_floating_point():
+            if module not in self._embeds:  # a walk over all modules, once a model
+                self._embeds[module] = any(isinstance(each, nn.Embedding) for each in module.modules())
+            tokens = first.numel() if self._embeds[module] else 0
+        return samples, tokens
 
     def remove(self) -> None:
         """End the last step, and find no more."""
         found_steps.end(_KEY)
         calls.entered = None
         self._handle.remove()
-
-
-def _count(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[int, int]:
-    """Return the samples and tokens of a call: a matrix of whole numbers is tokens if the model embeds any."""
-    inputs = (*args, *(kwargs or {}).values())
-    samples, tokens = _batch_counts.count(kwargs if kwargs and "input_ids" in kwargs else inputs)
-    first = next((value for value in inputs if isinstance(value, torch.Tensor)), None)
-    is_ids = first is not None and first.dim() == 2 and not first.is_floating_point()
-    if tokens == 0 and is_ids and any(isinstance(each, nn.Embedding) for each in module.modules()):
-        tokens = first.numel()  # type: ignore[union-attr]
-    return samples, tokens

@@ -233,7 +233,6 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     size_t most = 1;
     for (int i = 0; i < argc; i++)
         most += strlen(argv[i]) + 1;
-    bool takes_command = verb->takes_command || verb->may_take_command;
     *args = (cli_args){.verb = verb, .before_dashes = -1};
     args->given = calloc(most, sizeof *args->given);
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
@@ -242,7 +241,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         int code = CLI_GO_ON;
         if (strcmp(argv[i], "--") == 0) {
-            if (!takes_command) {
+            if (!verb->takes_command && !verb->may_take_command) {
                 args->before_dashes = args->operand_count;
                 while (++i < argc)
                     args->operands[args->operand_count++] = argv[i];
@@ -255,7 +254,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
             code = parse_long(args, argc, argv, &i);
         } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
             code = parse_letters(args, argc, argv, &i);
-        } else if (takes_command && verb->max_operands == 0) {
+        } else if (cli_begins_command(verb)) {
             args->command = argv + i; /* the first word that is no option begins it */
             break;
         } else {

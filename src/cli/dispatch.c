@@ -136,11 +136,11 @@ static bool takes_next(const cli_verb *verb, const char *word)
 /* Whether --help comes before the command. Then the rest of the line is ignored. */
 static bool requests_help(const cli_verb *verb, int argc, char **argv)
 {
-    bool takes_command = (verb->takes_command || verb->may_take_command) && verb->max_operands == 0;
+    bool begins = cli_begins_command(verb);
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
-        if (takes_command && argv[i][0] != '-') return false;
-        i += takes_command && takes_next(verb, argv[i]);
+        if (begins && argv[i][0] != '-') return false;
+        i += begins && takes_next(verb, argv[i]);
     }
     return false;
 }

@@ -264,24 +264,20 @@ void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double re
 
 /* ---- The scratch folder. Its paths are made beforehand, as a signal handler may remove it. */
 
-/* Suffixes of the files that a recorder keeps beside its recording (format/file_lock.c). */
-static const char *const suffixes[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
-enum { SUFFIX_COUNT = sizeof suffixes / sizeof *suffixes };
-
 static const int end_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { END_SIGNAL_COUNT = sizeof end_signals / sizeof *end_signals };
 
 static char folder[PATH_MAX / 2];
 
 static struct {
-    char paths[SUFFIX_COUNT][PATH_MAX];
+    char paths[CLI_RECORDING_FILES][PATH_MAX];
     volatile sig_atomic_t exists;
     struct sigaction before[END_SIGNAL_COUNT];
 } scratch;
 
 static void remove_all(void)
 {
-    for (int i = 0; i < SUFFIX_COUNT; i++)
+    for (int i = 0; i < CLI_RECORDING_FILES; i++)
         unlink(scratch.paths[i]);
     rmdir(folder);
 }
@@ -320,8 +316,9 @@ int cli_scratch_make(const cli_args *args)
     if (mkdtemp(folder) == NULL)
         return cli_error(args, JM_IO, "set TMPDIR to a folder that can be written",
                          "cannot make a folder %s: %s", folder, strerror(errno));
-    for (int i = 0; i < SUFFIX_COUNT; i++)
-        snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name, suffixes[i]);
+    for (int i = 0; i < CLI_RECORDING_FILES; i++)
+        snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name,
+                 cli_recording_files[i]);
     watch_signals();
     scratch.exists = 1;
     return CLI_GO_ON;

@@ -16,9 +16,7 @@ enum { RUNS_MOST = 100 };
 
 static const char suffix[] = ".joulemap";
 
-/* Files that a recorder keeps beside its recording. */
-static const char *const beside[] = {"", ".truth.csv", "-wal", "-shm", "-journal"};
-enum { BESIDE_COUNT = sizeof beside / sizeof *beside };
+const char *const cli_recording_files[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
 
 static bool exists_in(const char *folder, const char *name)
 {
@@ -112,9 +110,9 @@ static double size_of(const char *path)
 {
     char file[PATH_MAX + 16];
     double bytes = 0;
-    for (int i = 0; i < BESIDE_COUNT; i++) {
+    for (int i = 0; i < CLI_RECORDING_FILES; i++) {
         struct stat info;
-        snprintf(file, sizeof file, "%s%s", path, beside[i]);
+        snprintf(file, sizeof file, "%s%s", path, cli_recording_files[i]);
         if (stat(file, &info) == 0) bytes += (double)info.st_size;
     }
     return bytes;
@@ -133,8 +131,8 @@ static bool is_in_use(const char *path)
 static void remove_run(const char *path)
 {
     char file[PATH_MAX + 16];
-    for (int i = 0; i < BESIDE_COUNT; i++) {
-        snprintf(file, sizeof file, "%s%s", path, beside[i]);
+    for (int i = 0; i < CLI_RECORDING_FILES; i++) {
+        snprintf(file, sizeof file, "%s%s", path, cli_recording_files[i]);
         unlink(file);
     }
 }

@@ -24,6 +24,11 @@ const char *cli_store_path(const cli_store *store, size_t number, char path[PATH
 /* Make room for another recording, and give its path. CLI_GO_ON, or the exit code. */
 int cli_store_add(const cli_args *args, char path[PATH_MAX]);
 
+/* Suffixes of the files that a recorder keeps beside its recording (format/file_lock.c), and of itself: "".
+ */
+enum { CLI_RECORDING_FILES = 5 };
+extern const char *const cli_recording_files[CLI_RECORDING_FILES];
+
 /* The path of the newest recording. CLI_GO_ON, or the exit code. */
 int cli_store_newest(const cli_args *args, char path[PATH_MAX]);
 

@@ -59,6 +59,12 @@ extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_run, cli_verb_run
 /* All verbs in the order of --help, NULL-terminated (main.c). */
 extern const cli_verb *const cli_verbs[];
 
+/* Whether the first word that is no option begins the command. */
+static inline bool cli_begins_command(const cli_verb *verb)
+{
+    return (verb->takes_command || verb->may_take_command) && verb->max_operands == 0;
+}
+
 /* An option as given. */
 typedef struct cli_given {
     const cli_option *option;

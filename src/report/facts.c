@@ -37,6 +37,11 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     return jm__facts_add(facts, "total", &text, err);
 }
 
+bool jm__has_steps(const jm_report_totals *t)
+{
+    return t->steady_steps > 1 && isfinite(t->steady_step_j);
+}
+
 /* ", 12.3 ±0.4 mJ a token", of so many tokens in all of n steps. */
 static void add_amount(jm__strbuf *text, const jm_report_totals *t, const char *what, int64_t amount)
 {
@@ -53,7 +58,7 @@ static jm_status add_each(jm__facts *facts, const jm_report_totals *t, jm_error 
 {
     char energy[JM_CELL], time[JM_CELL];
     jm__strbuf text = {0};
-    if (t->steady_steps <= 1 || !isfinite(t->steady_step_j)) return JM_OK;
+    if (!jm__has_steps(t)) return JM_OK;
     jm__format_energy(energy, t->steady_step_j, t->steady_step_low_j, t->steady_step_high_j);
     jm__format_time(time, t->steady_step_s);
     jm__strbuf_format(&text, "%s and %s a step", energy, time);

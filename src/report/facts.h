@@ -31,6 +31,9 @@ jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err
 jm_status jm__head_add(jm__strbuf *out, const char *what, const jm_report *report, bool colour, size_t width,
                        jm_error *err);
 
+/* Whether there are figures of a step. For a run of one step they are those of the run. */
+bool jm__has_steps(const jm_report_totals *totals);
+
 /* Add the GPUs, if there are any, after a text: ", GPU 0, 1: NVIDIA H200". */
 void jm__boards_add(jm__strbuf *out, const char *before, const jm_report *report);
 

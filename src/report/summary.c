@@ -47,11 +47,6 @@ static jm_status format_total(const summary *s, jm__strbuf *text, jm_error *err)
     return JM_OK;
 }
 
-static bool has_steps(const jm_report_totals *t)
-{
-    return t->steady_steps > 1 && isfinite(t->steady_step_j);
-}
-
 /* The first line: the fact "each" of the report, or the total of a run without steps. */
 static jm_status add_answer(const summary *s, const jm__facts *facts, jm_error *err)
 {
@@ -136,15 +131,10 @@ static size_t part_of(parts *all, const jm_row *row, size_t parent)
     one.class_at = key.length;
     jm__strbuf_add(&key, class_text);
     one.key = jm__strbuf_take(&key);
-    const jm__map_value *number = one.key != NULL ? jm__map_find(&all->numbers, &one.key) : NULL;
-    if (number != NULL) {
-        free(one.key);
-        return (size_t)number->id;
-    }
-    const jm__map_value next = {.id = (int64_t)all->items.count};
-    if (one.key != NULL && jm__vec_push(&all->items, one) && jm__map_put(&all->numbers, &one.key, next))
-        return (size_t)next.id;
-    return SIZE_MAX;
+    size_t before = all->items.count;
+    size_t number = one.key != NULL ? jm__map_item(&all->numbers, &one.key, &all->items, &one) : SIZE_MAX;
+    if (all->items.count == before) free(one.key); /* it is there already, or memory is out */
+    return number;
 }
 
 /* All parts of the report, each after the one that it is in. False if memory is out. */
@@ -159,9 +149,9 @@ static bool collect_parts(parts *all, const jm_report *report)
         if (is_work(row) && (depth == 0 || parent != SIZE_MAX)) {
             own = part_of(all, row, parent);
             fine = own != SIZE_MAX;
-            if (fine && own != parent) all->items.items[own].energy_j += row->energy_j;
+            if (fine) all->items.items[own].energy_j += row->energy_j;
         }
-        open.count = depth < open.count ? depth : open.count;
+        open.count = depth; /* rows are in pre-order */
         fine = fine && jm__vec_push(&open, own);
     }
     jm__vec_free(&open);
@@ -279,7 +269,7 @@ static void add_waiting(const summary *s)
 {
     const jm_report_totals *t = s->totals;
     jm__strbuf text = {0};
-    if (has_steps(t) && t->steady_idle_j > 0.001 * t->steady_step_j) {
+    if (jm__has_steps(t) && t->steady_idle_j > 0.001 * t->steady_step_j) {
         char energy[JM_CELL];
         jm__format_energy(energy, t->steady_idle_j, NAN, NAN);
         jm__strbuf_format(&text, "%.2g %% of a step, %s: the GPU had nothing to do",
@@ -306,7 +296,7 @@ static jm_status add_outside(const summary *s, jm_error *err)
 {
     jm__strbuf text = {0};
     jm_status status = JM_OK;
-    if (has_steps(s->totals)) {
+    if (jm__has_steps(s->totals)) {
         const jm__scope *scope = jm__report_scope(s->report);
         status = add_time(s, &text, "before the first step", scope->run.from_ns, scope->steps.first_ns, err);
         if (status == JM_OK)
@@ -327,28 +317,46 @@ static void add_quality(const summary *s)
 
 /* ---- the run before */
 
-/* What is compared: joules of a step where both runs have steps of one name, else of the run. */
+/* What is compared: a step, or a run without steps. */
+typedef struct figure {
+    double energy_j, half_j, low_j, high_j, time_s;
+} figure;
+
+static figure figure_of(const jm_report_totals *t)
+{
+    figure f = jm__has_steps(t) ? (figure){.energy_j = t->steady_step_j,
+                                           .low_j = t->steady_step_low_j,
+                                           .high_j = t->steady_step_high_j,
+                                           .time_s = t->steady_step_s}
+                                : (figure){.energy_j = t->total_energy_j,
+                                           .low_j = t->total_low_j,
+                                           .high_j = t->total_high_j,
+                                           .time_s = t->duration_s};
+    f.half_j = (f.high_j - f.low_j) / 2;
+    return f;
+}
+
+static bool equal_texts(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 static void add_before(const summary *s)
 {
     jm__strbuf text = {0};
     char energy[JM_CELL], time[JM_CELL], change[JM_CELL];
     if (s->options->before == NULL) return;
     const jm_report_totals *t = s->totals, *b = jm_report_totals_get(s->options->before);
-    bool steps = has_steps(t) && has_steps(b) && strcmp(t->step_name, b->step_name) == 0 &&
-                 (t->step_phase == NULL) == (b->step_phase == NULL) &&
-                 (t->step_phase == NULL || strcmp(t->step_phase, b->step_phase) == 0);
-    if (!steps && (has_steps(t) || has_steps(b))) return;
-    double now_j = steps ? t->steady_step_j : t->total_energy_j;
-    double low_j = steps ? t->steady_step_low_j : t->total_low_j;
-    double high_j = steps ? t->steady_step_high_j : t->total_high_j;
-    double then_j = steps ? b->steady_step_j : b->total_energy_j;
-    double then_low_j = steps ? b->steady_step_low_j : b->total_low_j;
-    double then_high_j = steps ? b->steady_step_high_j : b->total_high_j;
-    if (!(then_j > 0) || isnan(now_j)) return;
-    double ratio = now_j / then_j;
-    double half = ratio * hypot((high_j - low_j) / 2 / now_j, (then_high_j - then_low_j) / 2 / then_j);
-    jm__format_energy(energy, then_j, then_low_j, then_high_j);
-    jm__format_time(time, steps ? b->steady_step_s : b->duration_s);
+    bool steps = jm__has_steps(t);
+    if (steps != jm__has_steps(b)) return;
+    if (steps && !(equal_texts(t->step_name, b->step_name) && equal_texts(t->step_phase, b->step_phase)))
+        return;
+    const figure now = figure_of(t), then = figure_of(b);
+    if (!(then.energy_j > 0) || isnan(now.energy_j)) return;
+    double ratio = now.energy_j / then.energy_j;
+    double half = ratio * hypot(now.half_j / now.energy_j, then.half_j / then.energy_j);
+    jm__format_energy(energy, then.energy_j, then.low_j, then.high_j);
+    jm__format_time(time, then.time_s);
     jm__format_change(change, ratio - 1, ratio - 1 - half, ratio - 1 + half);
     jm__strbuf_format(&text, "%s and %s%s on %s (now %s, without what differs from run to run)", energy, time,
                       steps ? " a step" : "", s->options->when != NULL ? s->options->when : "an earlier day",
@@ -363,7 +371,7 @@ static jm_status make(const summary *s, jm_error *err)
     if (status == JM_OK) status = add_answer(s, &facts, err);
     jm__facts_free(&facts);
     if (status != JM_OK) return status;
-    if (has_steps(s->totals)) JM_TRY(add_boards(s, err));
+    if (jm__has_steps(s->totals)) JM_TRY(add_boards(s, err));
     JM_TRY(add_parts(s, err));
     add_waiting(s);
     JM_TRY(add_outside(s, err));

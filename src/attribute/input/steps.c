@@ -62,8 +62,14 @@ int64_t jm__marked_amount(const jm__marked *marked, const jm__span *span, jm__am
     return counts ? amount_of(span, amount) : 0;
 }
 
+typedef struct step_kind {
+    int64_t name_id;
+    int64_t phase; /* its name; -1: none */
+} step_kind;
+
 typedef struct one_step {
     const jm__span *span;
+    step_kind kind;
     int64_t
         until_ns; /* what it launched may run until then: to the next step of its process, within its phase */
 } one_step;
@@ -93,7 +99,7 @@ static bool collect(step_list *steps, const jm__steps_requested *requested)
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (!is_step(requested, span) || is_part_of_another(requested, i)) continue;
-        const one_step one = {span, jm__span_end_ns(d, span)};
+        const one_step one = {span, {span->name_id, -1}, jm__span_end_ns(d, span)};
         if (!jm__vec_push(steps, one)) return false;
     }
     return true;
@@ -121,11 +127,6 @@ static bool name_found(jm__steps *out, const jm__dataset *d, const step_list *st
 
 /* ---- the kind of step that figures are of */
 
-typedef struct step_kind {
-    int64_t name_id;
-    int64_t phase; /* its name; -1: none */
-} step_kind;
-
 /* The phase that a step is in; JM__NO_SPAN: none. */
 static size_t phase_of(const jm__span_index *spans, const jm__span *step)
 {
@@ -134,12 +135,6 @@ static size_t phase_of(const jm__span_index *spans, const jm__span *step)
     while (s != JM__NO_SPAN && all[s].kind != JM_SPAN_PHASE)
         s = jm__span_parent(spans, s);
     return s;
-}
-
-static step_kind kind_of(const jm__span_index *spans, const jm__span *step)
-{
-    size_t phase = phase_of(spans, step);
-    return (step_kind){step->name_id, phase == JM__NO_SPAN ? -1 : spans->dataset->spans[phase].name_id};
 }
 
 static int64_t length_ns(const jm__dataset *d, const jm__span *step)
@@ -154,26 +149,27 @@ static int by_process_and_start(const void *left, const void *right)
     return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Sorts the steps, and lets each go on to the next of its process, whatever kind that is. */
-static void find_ends(step_list *steps, const jm__span_index *spans)
+/* Sorts the steps, finds the phase of each, and lets it go on to the next of its process, whatever kind that
+ * is. */
+static void place_steps(step_list *steps, const jm__span_index *spans)
 {
     jm__sort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
-    for (size_t i = 0; i + 1 < steps->count; i++) {
+    for (size_t i = 0; i < steps->count; i++) {
         one_step *one = &steps->items[i];
-        const jm__span *next = steps->items[i + 1].span;
-        size_t phase = phase_of(spans, one->span);
-        if (next->process_id != one->span->process_id) continue;
+        size_t number = phase_of(spans, one->span);
+        const jm__span *phase = number != JM__NO_SPAN ? &spans->dataset->spans[number] : NULL;
+        const jm__span *next = i + 1 < steps->count ? steps->items[i + 1].span : NULL;
+        if (phase != NULL) one->kind.phase = phase->name_id;
+        if (next == NULL || next->process_id != one->span->process_id) continue;
         int64_t until_ns = next->start_ns;
-        if (phase != JM__NO_SPAN) {
-            int64_t end_ns = jm__span_end_ns(spans->dataset, &spans->dataset->spans[phase]);
-            if (end_ns < until_ns) until_ns = end_ns;
-        }
+        if (phase != NULL && jm__span_end_ns(spans->dataset, phase) < until_ns)
+            until_ns = jm__span_end_ns(spans->dataset, phase);
         if (until_ns > one->until_ns) one->until_ns = until_ns;
     }
 }
 
 /* The kind with the most time; false if memory is out. */
-static bool find_kind(step_kind *out, const jm__span_index *spans, const step_list *steps)
+static bool find_kind(step_kind *out, const jm__dataset *d, const step_list *steps)
 {
     typedef struct kind_time {
         step_kind kind;
@@ -184,14 +180,11 @@ static bool find_kind(step_kind *out, const jm__span_index *spans, const step_li
     bool fine = true;
     size_t most = 0;
     for (size_t i = 0; fine && i < steps->count; i++) {
-        const kind_time one = {kind_of(spans, steps->items[i].span), 0};
-        const jm__map_value *number = jm__map_find(&numbers, &one.kind);
-        size_t k = number != NULL ? (size_t)number->id : times.count;
-        if (number == NULL)
-            fine = jm__map_put(&numbers, &one.kind, (jm__map_value){.id = (int64_t)k}) &&
-                   jm__vec_push(&times, one);
+        const kind_time one = {steps->items[i].kind, 0};
+        size_t k = jm__map_item(&numbers, &one.kind, &times, &one);
+        fine = k != SIZE_MAX;
         if (!fine) break;
-        times.items[k].ns += (double)length_ns(spans->dataset, steps->items[i].span);
+        times.items[k].ns += (double)length_ns(d, steps->items[i].span);
         if (times.items[k].ns > times.items[most].ns) most = k;
     }
     if (fine) *out = times.items[most].kind;
@@ -201,11 +194,11 @@ static bool find_kind(step_kind *out, const jm__span_index *spans, const step_li
 }
 
 /* Leave only steps of this kind. */
-static void keep_kind(step_list *steps, const jm__span_index *spans, step_kind kind)
+static void keep_kind(step_list *steps, step_kind kind)
 {
     size_t kept = 0;
     for (size_t i = 0; i < steps->count; i++) {
-        step_kind one = kind_of(spans, steps->items[i].span);
+        step_kind one = steps->items[i].kind;
         if (one.name_id == kind.name_id && one.phase == kind.phase) steps->items[kept++] = steps->items[i];
     }
     steps->count = kept;
@@ -341,9 +334,9 @@ static jm_status find_figures(jm__steps *out, const jm__span_index *spans, step_
                               jm_error *err)
 {
     step_kind kind = {0};
-    if (!find_kind(&kind, spans, steps)) return jm__no_memory(err, "jm__steps_find");
-    find_ends(steps, spans);
-    keep_kind(steps, spans, kind);
+    place_steps(steps, spans);
+    if (!find_kind(&kind, spans->dataset, steps)) return jm__no_memory(err, "jm__steps_find");
+    keep_kind(steps, kind);
     out->name_id = kind.name_id;
     out->name = jm__dataset_text(spans->dataset, kind.name_id);
     out->phase = kind.phase < 0 ? NULL : jm__dataset_text(spans->dataset, kind.phase);
