@@ -2,7 +2,6 @@
 #include "attribute/attribution.h"
 
 #include "attribute/fit/clocks.h"
-#include "attribute/fit/refine.h"
 #include "attribute/prior/source.h"
 #include "attribute/work/clock_track.h"
 #include "base/status.h"
@@ -243,21 +242,6 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 
-/* Once more, where some classes need a power for each place that they ran in. */
-static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
-{
-    jm__column_split split;
-    const jm__refine_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
-    JM_TRY(jm__split_find(&split, &of, err));
-    jm_status status = JM_OK;
-    if (split.count > 0) {
-        status = jm__work_split(&a->work, part->work, &split, err);
-        if (status == JM_OK) status = fit_columns(a, part, input, err);
-    }
-    jm__split_free(&split);
-    return status;
-}
-
 /* Work of which nothing is recorded has what the meter says; powers are learnt from the rest, whose total
  * goes into `rest`. */
 static bool leave_unrecorded_out(jm__board_part *part, jm__total *rest)
@@ -303,7 +287,6 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     if (part->known.idle_known) input.idle = &part->known.idle;
     JM_TRY(jm__power_law_find(&part->law, &a->work, part->work, err));
     JM_TRY(fit_columns(a, part, &input, err));
-    if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));
     part->work->pieces.scale_of = NULL; /* what comes asks for time */
     part->first_column = a->columns;
     a->columns += part->work->columns.count;

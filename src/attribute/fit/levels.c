@@ -2,6 +2,7 @@
 #include "attribute/fit/levels.h"
 
 #include "attribute/fit/calibrate.h"
+#include "attribute/fit/discrepancy.h"
 #include "attribute/work/tally.h"
 #include "base/status.h"
 
@@ -12,14 +13,18 @@
 static jm_status prior_of_class(jm__prior *weakest, const jm__columns *columns, size_t class, double *shared,
                                 jm_error *err)
 {
+    const double differs_w = fmax(JM_DIFFERENCE_LEAST_W, JM_DISCREPANCY_USUAL_U * weakest->value[class]);
+    size_t places = 0;
     memset(shared, 0, weakest->rows * sizeof *shared);
     for (size_t k = 0; k < columns->class_columns; k++) {
-        if (columns->split_from[k] != class) continue;
+        if (columns->first_of[k] != class) continue;
         weakest->value[k] = weakest->value[class];
         shared[k] = weakest->u[class];
-        if (k != class) weakest->u[k] = columns->differs_w[k];
+        if (k != class) weakest->u[k] = differs_w;
+        places++;
     }
-    weakest->u[class] = columns->differs_w[class];
+    if (places == 1) return JM_OK;
+    weakest->u[class] = differs_w;
     return jm__prior_share(weakest, shared, err);
 }
 
@@ -28,8 +33,7 @@ jm_status jm__hierarchical_prior(jm__prior *weakest, const jm__columns *columns,
     double *shared = calloc(weakest->rows + 1, sizeof *shared);
     jm_status status = shared == NULL ? jm__no_memory(err, "jm__hierarchical_prior") : JM_OK;
     for (size_t k = 0; status == JM_OK && k < columns->class_columns; k++)
-        if (columns->split_from[k] == k && columns->differs_w[k] > 0)
-            status = prior_of_class(weakest, columns, k, shared, err);
+        if (columns->first_of[k] == k) status = prior_of_class(weakest, columns, k, shared, err);
     free(shared);
     return status;
 }

@@ -201,14 +201,6 @@ static void say_total(note_writer *w, const jm__board_part *part)
 /* Less is within the intervals of rows anyway. */
 static const double discrepancy_min = 0.005;
 
-static size_t split_count(const jm__columns *columns)
-{
-    size_t count = 0;
-    for (size_t k = 0; k < columns->class_columns; k++)
-        count += columns->split_from[k] != k;
-    return count;
-}
-
 static void say_fit(note_writer *w, const jm__board_part *part)
 {
     if (part->work->columns.merged_count > 0)
@@ -219,11 +211,6 @@ static void say_fit(note_writer *w, const jm__board_part *part)
             "%s: its clock moved, and what work adds to its power goes with the clock to the power of "
             "%.1f, as the readings show; rows take it into account.",
             w->label, part->calibration.values.of[JM_LAW_CLOCK]);
-    if (split_count(&part->work->columns) > 0)
-        say(w,
-            "%s: some kinds of work draw otherwise in one layer or phase than in another; %zu have a "
-            "power of their own there.",
-            w->label, split_count(&part->work->columns));
     if (part->work->from_host)
         say(w, "No kernels were recorded: the program's spans on the host are taken as the work of %s.",
             w->label);

@@ -398,7 +398,7 @@ static bool mean_of(const jm__prior_scene *scene, double *row, const char *name)
         if (class->joint || strcmp(class->name, name) != 0)
             continue; /* a joint one is in its class's column */
         for (size_t k = 0; k < columns->class_columns; k++) {
-            if (columns->split_from[k] != columns->of_class[c]) continue;
+            if (columns->first_of[k] != columns->of_class[c]) continue;
             row[k] += scene->work->learn_seconds[k];
             all_s += scene->work->learn_seconds[k];
         }

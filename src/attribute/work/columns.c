@@ -130,18 +130,16 @@ static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *u
     }
 }
 
-/* Before any split a use has the column of its class. */
+/* Before places are told apart a use has the column of its class. */
 static jm_status assign_uses(jm__columns *columns, const jm__uses *uses, jm_error *err)
 {
     columns->of_use = calloc(uses->items.count + 1, sizeof *columns->of_use);
-    columns->split_from = calloc(columns->count + 1, sizeof *columns->split_from);
-    columns->differs_w = calloc(columns->count + 1, sizeof *columns->differs_w);
-    if (columns->of_use == NULL || columns->split_from == NULL || columns->differs_w == NULL)
-        return jm__no_memory(err, "jm__columns_choose");
+    columns->first_of = calloc(columns->count + 1, sizeof *columns->first_of);
+    if (columns->of_use == NULL || columns->first_of == NULL) return jm__no_memory(err, "jm__columns_choose");
     for (size_t u = 0; u < uses->items.count; u++)
         columns->of_use[u] = columns->of_class[uses->items.items[u].class_index];
     for (size_t k = 0; k < columns->count; k++)
-        columns->split_from[k] = (uint32_t)k;
+        columns->first_of[k] = (uint32_t)k;
     return JM_OK;
 }
 
@@ -184,31 +182,140 @@ out:
     return status;
 }
 
-jm_status jm__columns_split(jm__columns *columns, const jm__column_split *split, size_t uses, jm_error *err)
+/* ---- one power for each place of a class: what runs in one layer or phase has other data and neighbours
+ * than what runs in another. They are assumed to be alike (fit/levels.c), as far as readings do not tell. */
+
+/* Choices: a class, or a part of one, of less of the busy time is not worth a column; and more columns than
+ * these would cost more than the rest of a fit. */
+static const double least_class = 0.01, least_part = 0.002;
+enum { PLACES = 200, PLACES_OF_CLASS = 40 };
+
+/* Places from fine to coarse. */
+enum { BY_LAYER, BY_TYPE, BY_TYPE_IN_ANY_PHASE, FINENESSES };
+
+typedef struct place {
+    jm__context context;
+    double seconds;
+    uint32_t column;
+} place;
+
+typedef struct places {
+    place items[PLACES_OF_CLASS];
+    size_t count;
+    int fineness;
+} places;
+
+static jm__context coarse(jm__context context, int fineness)
 {
-    size_t old = columns->class_columns, count = columns->count + split->count;
-    uint32_t *from = realloc(columns->split_from, (count + 1) * sizeof *from);
-    if (from != NULL) columns->split_from = from;
-    double *differs_w = realloc(columns->differs_w, (count + 1) * sizeof *differs_w);
-    if (differs_w != NULL) columns->differs_w = differs_w;
-    if (from == NULL || differs_w == NULL) return jm__no_memory(err, "jm__columns_split");
-    columns->class_columns += split->count;
-    columns->count = count;
-    for (size_t k = old; k < count; k++) {
-        bool is_new = k < columns->class_columns;
-        from[k] = is_new ? split->from[k - old] : (uint32_t)k;
-        differs_w[k] = 0;
+    if (fineness >= BY_TYPE && context.type != 0) context.layer = 0;
+    if (fineness >= BY_TYPE_IN_ANY_PHASE) context.phase = 0;
+    return context;
+}
+
+/* The place of a context, made if there is room; NULL: there is none. */
+static place *place_of(places *all, const jm__context *context)
+{
+    const jm__context of = coarse(*context, all->fineness);
+    for (place *p = all->items; p < all->items + all->count; p++)
+        if (p->context.phase == of.phase && p->context.layer == of.layer && p->context.type == of.type &&
+            p->context.kind == of.kind)
+            return p;
+    if (all->count == PLACES_OF_CLASS) return NULL;
+    all->items[all->count] = (place){.context = of};
+    return &all->items[all->count++];
+}
+
+/* What powers are learnt from. */
+static double learnt_s(const jm__tally *tally, size_t use)
+{
+    return use < tally->uses.count ? tally->uses.items[use].inside.learn_s : 0;
+}
+
+typedef struct divider {
+    jm__columns *columns;
+    const jm__tally *tally;
+    const jm__uses *uses;
+    const jm__contexts *contexts;
+    double busy_s;
+    size_t room; /* for more columns */
+} divider;
+
+static bool runs_in(const divider *d, size_t use, uint32_t column)
+{
+    return d->columns->of_use[use] == column && learnt_s(d->tally, use) > 0;
+}
+
+static const jm__context *context_of(const divider *d, size_t use)
+{
+    return &d->contexts->items.items[d->uses->items.items[use].context];
+}
+
+/* False if there are more places than there is room for. */
+static bool find_places(places *all, const divider *d, uint32_t column)
+{
+    for (size_t u = 0; u < d->uses->items.count; u++) {
+        if (!runs_in(d, u, column)) continue;
+        place *of = place_of(all, context_of(d, u));
+        if (of == NULL) return false;
+        of->seconds += learnt_s(d->tally, u);
     }
-    memcpy(differs_w, split->differs_w, columns->class_columns * sizeof *differs_w);
-    memcpy(columns->of_use, split->of_use, uses * sizeof *columns->of_use);
-    return JM_OK;
+    return true;
+}
+
+/* The largest place keeps the column of the class. */
+static void divide(divider *d, uint32_t column)
+{
+    places all = {0};
+    while (all.fineness < FINENESSES && !find_places(&all, d, column))
+        all = (places){.fineness = all.fineness + 1};
+    if (all.fineness == FINENESSES) return;
+    const place *largest = all.items;
+    for (size_t i = 1; i < all.count; i++)
+        if (all.items[i].seconds > largest->seconds) largest = &all.items[i];
+    for (place *p = all.items; p < all.items + all.count; p++) {
+        p->column = column;
+        if (p == largest || p->seconds < least_part * d->busy_s || d->room == 0) continue;
+        d->room--;
+        p->column = (uint32_t)d->columns->class_columns++;
+        d->columns->first_of[p->column] = column;
+    }
+    for (size_t u = 0; u < d->uses->items.count; u++)
+        if (runs_in(d, u, column)) d->columns->of_use[u] = place_of(&all, context_of(d, u))->column;
+}
+
+jm_status jm__columns_by_place(jm__columns *columns, const jm__tally *tally, const jm__uses *uses,
+                               const jm__contexts *contexts, jm_error *err)
+{
+    size_t before = columns->class_columns, others = columns->count - before;
+    uint32_t *first_of = realloc(columns->first_of, (columns->count + PLACES + 1) * sizeof *first_of);
+    bool *own = calloc(before + 1, sizeof *own);
+    double *seconds = calloc(before + 1, sizeof *seconds);
+    if (first_of != NULL) columns->first_of = first_of;
+    bool fine = first_of != NULL && own != NULL && seconds != NULL;
+    divider d = {.columns = columns, .tally = tally, .uses = uses, .contexts = contexts};
+    d.room = before < JM_COLUMNS_MAX ? JM_COLUMNS_MAX - before : 0;
+    if (d.room > PLACES) d.room = PLACES;
+    for (size_t u = 0; fine && u < uses->items.count; u++) {
+        uint32_t column = columns->of_use[u];
+        if (column == JM_NO_COLUMN) continue;
+        own[column] = !columns->merged[uses->items.items[u].class_index];
+        seconds[column] += learnt_s(tally, u);
+        d.busy_s += learnt_s(tally, u);
+    }
+    for (uint32_t k = 0; fine && k < before; k++)
+        if (own[k] && seconds[k] >= least_class * d.busy_s) divide(&d, k);
+    columns->count = columns->class_columns + others;
+    for (size_t k = columns->class_columns; fine && k < columns->count; k++)
+        first_of[k] = (uint32_t)k;
+    free(own);
+    free(seconds);
+    return fine ? JM_OK : jm__no_memory(err, "jm__columns_by_place");
 }
 
 void jm__columns_free(jm__columns *columns)
 {
     free(columns->of_use);
-    free(columns->split_from);
-    free(columns->differs_w);
+    free(columns->first_of);
     free(columns->of_class);
     free(columns->merged);
     *columns = (jm__columns){0};

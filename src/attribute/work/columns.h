@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_WORK_COLUMNS_H
 #define JM_ATTRIBUTE_WORK_COLUMNS_H
 
+#include "attribute/input/places.h"
 #include "attribute/work/classes.h"
 #include "attribute/work/tally.h"
 #include "base/map.h"
@@ -38,13 +39,12 @@ enum { JM_SAMPLER_BUSY, JM_SAMPLER_IDLE, JM_SAMPLER_STATES };
 
 /* The unknown powers of one board (columns of the fit), and the column of each class and use. */
 typedef struct jm__columns {
-    uint32_t *of_class;     /* [classes]: JM_NO_COLUMN if the class did not run on this board; the base column
-                               of a class that is split */
-    uint32_t *of_use;       /* [uses] */
-    uint32_t *split_from;   /* [count]: the base column of its class, itself if it is one */
-    double *differs_w;      /* [count]: how far it may be from the power of its class; 0: not split */
-    bool *merged;           /* [classes]: in a column of rare classes; a joint class as its own */
-    size_t class_columns;   /* first idle column */
+    uint32_t *of_class;   /* [classes]: JM_NO_COLUMN if the class did not run on this board; the first column
+                             of a class that has several */
+    uint32_t *of_use;     /* [uses] */
+    uint32_t *first_of;   /* [count]: the first column of its class, itself if it is that */
+    bool *merged;         /* [classes]: in a column of rare classes; a joint class as its own */
+    size_t class_columns; /* first idle column */
     size_t sampler_columns; /* JM_SAMPLER_STATES or 0 */
     size_t count;           /* class_columns + JM_IDLE_STATES + sampler_columns */
     size_t merged_count;    /* classes without a column of their own */
@@ -60,14 +60,10 @@ static inline size_t jm__sampler_column(const jm__columns *columns)
     return columns->class_columns + JM_IDLE_STATES;
 }
 
-/* New columns for some uses, inserted before the idle columns. */
-typedef struct jm__column_split {
-    uint32_t *of_use;  /* [uses]: class_columns + i for a use that moves to new column i */
-    double *differs_w; /* [class_columns + count] */
-    uint32_t *from;    /* [count]: the column from which it is split */
-    size_t count;
-} jm__column_split;
-jm_status jm__columns_split(jm__columns *columns, const jm__column_split *split, size_t uses, jm_error *err);
+/* A column for each place that a class ran in, inserted before the idle columns: by layer and phase, or more
+ * coarsely where there are many. */
+jm_status jm__columns_by_place(jm__columns *columns, const jm__tally *tally, const jm__uses *uses,
+                               const jm__contexts *contexts, jm_error *err);
 void jm__columns_free(jm__columns *columns);
 
 #endif

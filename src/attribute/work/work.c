@@ -493,6 +493,7 @@ static jm_status choose_columns(jm__work_set *work, jm__board_work *board, jm_er
     JM_TRY(count_sampled(board, err));
     bool sampled = board->time->sampled != NULL;
     JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->uses, &work->classes, sampled, err));
+    JM_TRY(jm__columns_by_place(&board->columns, &board->tally, &work->uses, &work->contexts, err));
     return count_columns(work, board, err);
 }
 
@@ -573,13 +574,6 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
     jm__places_free(&p.places);
     free(p.boards);
     return status;
-}
-
-jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
-                         jm_error *err)
-{
-    JM_TRY(jm__columns_split(&board->columns, split, work->uses.items.count, err));
-    return count_columns(work, board, err);
 }
 
 jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err)

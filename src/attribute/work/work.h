@@ -86,10 +86,6 @@ void jm__work_free(jm__work_set *work);
 jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__intervals *windows,
                         const jm__row_of *rows, jm_error *err);
 
-/* Give some uses of a board columns of their own; after the pass, before jm__work_drop_pieces. */
-jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
-                         jm_error *err);
-
 /* A second of a use counts for so much of a second of its column, and for the rest as such a gap: its
  * clock was another than usual, or it ran beside other work. */
 jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err);

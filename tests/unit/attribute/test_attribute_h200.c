@@ -77,9 +77,8 @@ static jm_recording *import_mixture(void)
         .path = mixture_path,
         .board = "h200",
         /* seven kernels alone, then their mixture; powers are learnt from both */
-        .files = {
-            [JM_IMPORT_READINGS] = part_of(DATA "h200-mixture/readings.csv", "$2 < 59", "m-readings.csv"),
-            [JM_IMPORT_SEGMENTS] = part_of(DATA "h200-mixture/segments.csv", "$3 < 59", "m-segments.csv")}};
+        .files = {[JM_IMPORT_READINGS] = DATA "h200-mixture/readings.csv",
+                  [JM_IMPORT_SEGMENTS] = DATA "h200-mixture/segments.csv"}};
     if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
     if (jm_recording_open(&recording, mixture_path, &err) != JM_OK) fail_msg("%s", err.text);
     return mixture_recording = recording;

@@ -323,7 +323,7 @@ static jm__columns choose(const program *p)
     for (size_t u = 0; u < p->uses.items.count; u++)
         assert_int_equal(columns.of_use[u], columns.of_class[p->uses.items.items[u].class_index]);
     for (size_t k = 0; k < columns.count; k++)
-        assert_true(columns.split_from[k] == k && columns.differs_w[k] == 0);
+        assert_int_equal(columns.first_of[k], k);
     return columns;
 }
 
@@ -406,25 +406,63 @@ static void test_there_are_no_more_columns_than_a_fit_can_bear(void **state)
     program_free(p);
 }
 
-static void test_a_split_puts_new_columns_before_the_idle_ones(void **state)
+/* The learnt seconds of each use, class by class, in the contexts 0, 1, ... */
+static void learn(program *p, size_t class, size_t contexts, const double *seconds)
+{
+    for (uint32_t context = 0; context < contexts; context++) {
+        uint32_t use;
+        assert_true(jm__use_number(&p->uses, (uint32_t) class, context, &use));
+        jm__use_sum_at(&p->tally.uses, use)->inside.learn_s = seconds[context];
+    }
+}
+
+/* The largest place keeps the column of its class, others have new ones before those of idle states; time
+ * that is not worth a column stays, and so does a class that ran in one place. */
+static void test_a_class_has_a_column_for_each_place(void **state)
 {
     (void)state;
     program *p = calloc(1, sizeof *p);
+    jm__context places[] = {{.layer = 1}, {.layer = 2}, {.layer = 2, .phase = 3}, {.layer = 4}};
+    const jm__contexts contexts = {.items = {.items = places, .count = 4}};
     add_class(p, "gemm", 600);
     add_class(p, "norm", 400);
+    learn(p, 0, 4, (double[]){200, 300, 99, 1});
+    learn(p, 1, 4, (double[]){400, 0, 0, 0});
     jm__columns columns = choose(p);
-    uint32_t of_use[] = {0, 2, 1, 1}, from[] = {0};
-    double differs_w[] = {25, 0, 30};
-    const jm__column_split split = {of_use, differs_w, from, 1};
-    assert_int_equal(jm__columns_split(&columns, &split, 4, NULL), JM_OK);
-    assert_int_equal(columns.class_columns, 3);
-    assert_int_equal(columns.count, 3 + JM_IDLE_STATES);
-    for (size_t u = 0; u < 4; u++)
-        assert_int_equal(columns.of_use[u], of_use[u]);
-    for (size_t k = 0; k < columns.count; k++) {
-        assert_int_equal(columns.split_from[k], k == 2 ? 0 : k);
-        assert_true(columns.differs_w[k] == (k < 3 ? differs_w[k] : 0));
+    assert_int_equal(jm__columns_by_place(&columns, &p->tally, &p->uses, &contexts, NULL), JM_OK);
+    assert_int_equal(columns.class_columns, 4);
+    assert_int_equal(columns.count, 4 + JM_IDLE_STATES);
+    static const uint32_t expected[2][4] = {{2, 0, 3, 0}, {1, 1, 1, 1}};
+    for (size_t u = 0; u < p->uses.items.count; u++)
+        assert_int_equal(columns.of_use[u],
+                         expected[p->uses.items.items[u].class_index][p->uses.items.items[u].context]);
+    for (size_t k = 0; k < columns.count; k++)
+        assert_int_equal(columns.first_of[k], k == 2 || k == 3 ? 0 : k);
+    jm__columns_free(&columns);
+    program_free(p);
+}
+
+/* By type of layer where there are more layers than columns for one class. */
+static void test_a_class_in_many_layers_has_a_column_for_each_type(void **state)
+{
+    (void)state;
+    enum { LAYERS = 60 };
+    program *p = calloc(1, sizeof *p);
+    jm__context places[LAYERS];
+    double seconds[LAYERS];
+    for (int i = 0; i < LAYERS; i++) {
+        places[i] = (jm__context){.layer = 10 + i, .type = 1 + i % 3};
+        seconds[i] = i % 3 == 1 ? 3 : 1;
     }
+    const jm__contexts contexts = {.items = {.items = places, .count = LAYERS}};
+    add_class(p, "gemm", 100);
+    learn(p, 0, LAYERS, seconds);
+    jm__columns columns = choose(p);
+    assert_int_equal(jm__columns_by_place(&columns, &p->tally, &p->uses, &contexts, NULL), JM_OK);
+    assert_int_equal(columns.class_columns, 3);
+    static const uint32_t expected[] = {1, 0, 2};
+    for (size_t u = 0; u < LAYERS; u++)
+        assert_int_equal(columns.of_use[u], expected[p->uses.items.items[u].context % 3]);
     jm__columns_free(&columns);
     program_free(p);
 }
@@ -571,7 +609,8 @@ int main(void)
         cmocka_unit_test(test_classes_that_take_next_to_no_time_share_columns),
         cmocka_unit_test(test_merged_classes_go_by_name),
         cmocka_unit_test(test_there_are_no_more_columns_than_a_fit_can_bear),
-        cmocka_unit_test(test_a_split_puts_new_columns_before_the_idle_ones),
+        cmocka_unit_test(test_a_class_has_a_column_for_each_place),
+        cmocka_unit_test(test_a_class_in_many_layers_has_a_column_for_each_type),
         cmocka_unit_test(test_work_ran_at_the_mean_clock_around_it),
         cmocka_unit_test(test_the_clock_is_not_known_while_it_jumps),
         cmocka_unit_test(test_items_go_out_in_order_and_what_is_too_late_is_marked),
