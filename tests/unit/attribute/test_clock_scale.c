@@ -109,6 +109,7 @@ static void test_power_goes_with_the_clock(void **state)
     (void)state;
     const int runs = proof_some(20, 2); /* one of each exponent */
     int held = 0, without = 0;
+    double errors = 0, errors_without = 0;
     for (uint64_t seed = 1; seed <= (uint64_t)runs; seed++) {
         scene of = {.seed = seed, .exponent = seed % 2 == 0 ? 1 : 2, .moves = true, .recorded = true};
         synthetic *s = make(&of);
@@ -122,12 +123,16 @@ static void test_power_goes_with_the_clock(void **state)
         of.recorded = false;
         s = make(&of);
         report = report_of(s);
-        assert_true(error_of(report, &without) > 3 * error);
+        double unknown = error_of(report, &without);
+        assert_true(unknown > error); /* less where each layer ran at a clock of its own */
+        errors += error;
+        errors_without += unknown;
         assert_string_not_equal(jm_report_quality_get(report)->verdict, "good");
         assert_true(chi2_n < jm_report_totals_get(report)->chi2_n / 3);
         jm_report_free(report);
         syn_free(s);
     }
+    assert_true(errors_without > 5 * errors);
     /* 51 of 60; 231 of 240 in a longer trial, 218 where nothing moves */
     assert_true(held >= (runs == 20 ? 51 : proof_least(LAYERS * runs, .95)));
 }
