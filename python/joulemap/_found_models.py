@@ -7,6 +7,7 @@ of Hugging Face, Lightning and Keras get joulemap's callback, without its log. `
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -16,7 +17,7 @@ from typing import Any
 
 from joulemap._frameworks import frameworks
 from joulemap._patches import LatePatches
-from joulemap._session import FoundSession, Session, current_session
+from joulemap._session import FoundSession, Session, joined_session
 
 
 class _Following(LatePatches):
@@ -44,19 +45,12 @@ class _Following(LatePatches):
 
     def session(self) -> Session | None:
         """Return the session of this process in the recorder's run; None if it is recorded no more."""
-        session = current_session()
-        try:
-            if session is None:
-                session = FoundSession()
-                session.start()
-                if not session.attached:  # the recorder has ended: this process must not begin a run of its own
-                    session.stop()
-            if session.running and session.attached:
-                return session
-        except Exception:  # it cannot be recorded: the program goes on as ever
-            pass
-        self.end()
-        return None
+        session = None
+        with contextlib.suppress(Exception):  # it cannot be recorded: the program goes on as ever
+            session = joined_session()
+        if session is None:
+            self.end()
+        return session
 
     def _follow_jax(self, _module: Any) -> None:
         if self.session() is not None:

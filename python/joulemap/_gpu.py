@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from joulemap import _core
-from joulemap._machine import Board, boards
+
+if TYPE_CHECKING:
+    from joulemap._machine import Board
 
 
 def find_gpu(device_index: int) -> Board:
@@ -16,6 +19,8 @@ def find_gpu(device_index: int) -> Board:
     joulemap.NoDeviceError
         If there is no such GPU.
     """
+    from joulemap._machine import boards
+
     gpus = [board for board in boards() if board.kind == "gpu"]
     for board in gpus:
         if device_index in (board.cuda_index, board.index if board.cuda_index < 0 else -1):
