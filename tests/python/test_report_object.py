@@ -260,9 +260,7 @@ def test_a_window_tells_its_state(session: joulemap.Session) -> None:
     with window:
         assert repr(window) == "<joulemap.types.Scope window 'one': open>"
         assert known(window.joules) >= 0
-    assert re.fullmatch(
-        r"<joulemap.types.Scope window 'one': [0-9.]+ m?s>", repr(window)
-    )  # no wait for readings
+    assert re.fullmatch(r"<joulemap.types.Scope window 'one': [0-9.]+ m?s>", repr(window))  # no wait for readings
     text = str(window)
     assert re.fullmatch(r"[0-9.]+ ±[0-9.]+ m?J in [0-9.]+ m?s, [0-9.]+ W \(simulated GPU 0\)", text)
     assert repr(window) == f"<joulemap.types.Scope window 'one': {text.partition(',')[0]}>"

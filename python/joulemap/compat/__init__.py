@@ -22,6 +22,7 @@ MODULES = (
     "measurement",
     "powerdl",
     "profiler",
+    "zeus",
 )
 """Old names that can be imported."""
 
