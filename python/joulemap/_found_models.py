@@ -20,7 +20,7 @@ from joulemap._patches import LatePatches
 from joulemap._session import FoundSession, Session, joined_session
 
 
-class _Following(LatePatches):
+class Following(LatePatches):
     """The frameworks of this program, each followed from its import on."""
 
     _models: Any = None  # of PyTorch
@@ -150,10 +150,10 @@ class _Following(LatePatches):
             return
 
 
-_following: list[_Following] = []
+_following: list[Following] = []
 
 
 def follow() -> None:
     """Follow the frameworks of this program, from their import on."""
     if not _following:
-        _following.append(_Following())
+        _following.append(Following())
