@@ -24,6 +24,7 @@ class Following(LatePatches):
     """The frameworks of this program, each followed from its import on."""
 
     _models: Any = None  # of PyTorch
+    _jax: Any = None  # steps of its loops
     _left = 100  # models that may still be found: a program that makes a new one for each step has no use for them
 
     def begin(self) -> None:
@@ -42,6 +43,8 @@ class Following(LatePatches):
         models, self._models = self._models, None
         if models is not None:
             models.remove()
+        if self._jax is not None:
+            self._jax.end()
 
     def session(self) -> Session | None:
         """Return the session of this process in the recorder's run; None if it is recorded no more."""
@@ -55,6 +58,9 @@ class Following(LatePatches):
     def _follow_jax(self, _module: Any) -> None:
         if self.session() is not None:
             frameworks.update("jax")
+            from joulemap._jax_steps import JaxSteps
+
+            self._jax = JaxSteps()
 
     # ---- models of PyTorch ----
 
