@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joulemap._frameworks import frameworks
-from joulemap._patches import LatePatches
+from joulemap._patches import LatePatches, Patches
 from joulemap._session import FoundSession, Session, joined_session
 
 
@@ -24,8 +24,11 @@ class Following(LatePatches):
     """The frameworks of this program, each followed from its import on."""
 
     _models: Any = None  # of PyTorch
-    _jax: Any = None  # steps of its loops
     _left = 100  # models that may still be found: a program that makes a new one for each step has no use for them
+
+    def __init__(self) -> None:
+        self._others: list[Patches] = []  # of other frameworks
+        super().__init__()
 
     def begin(self) -> None:
         """Wait for them."""
@@ -43,8 +46,8 @@ class Following(LatePatches):
         models, self._models = self._models, None
         if models is not None:
             models.remove()
-        if self._jax is not None:
-            self._jax.end()
+        while self._others:
+            self._others.pop().end()
 
     def session(self) -> Session | None:
         """Return the session of this process in the recorder's run; None if it is recorded no more."""
@@ -60,7 +63,7 @@ class Following(LatePatches):
             frameworks.update("jax")
             from joulemap._jax_steps import JaxSteps
 
-            self._jax = JaxSteps()
+            self._others.append(JaxSteps())
 
     # ---- models of PyTorch ----
 
@@ -146,6 +149,10 @@ class Following(LatePatches):
 
         for name in ("fit", "evaluate", "predict"):
             self.put(module.Model, name, with_callback)
+        if module.backend.backend() in ("tensorflow", "jax") and self.session() is not None:
+            from joulemap._keras_layers import KerasLayers
+
+            self._others.append(KerasLayers(module))
 
     def _add_callback(self, ours: str, callbacks_of: Callable[[], list[Any]]) -> None:
         try:
