@@ -1,8 +1,8 @@
 """Layers and steps of eager Keras calls under `joulemap run`, on the backends tensorflow and jax.
 
 Each call of the first model is a step, unless the program or a trainer marks steps. What Keras compiles (`fit`
-without `run_eagerly=True`, `tf.function`, `jax.jit`) runs no Python: there are no layers in it, but those that XLA names.
-On the backend torch, Keras' layers are modules of PyTorch and found as such.
+without `run_eagerly=True`, `tf.function`, `jax.jit`) runs no Python: it has no layers but those that XLA names. On the
+backend torch, Keras' layers are modules of PyTorch and found as such.
 """
 
 from __future__ import annotations
@@ -39,13 +39,6 @@ def _type_of(layer: Any) -> str:
     return f"{type(layer).__name__}({size})" if isinstance(size, int) else type(layer).__name__
 
 
-class _Calls(threading.local):
-    """The open calls of a thread: their paths, the outermost first."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-
-
 class KerasLayers(Patches):
     """Spans of eager calls of layers, until `end()`.
 
@@ -57,7 +50,7 @@ class KerasLayers(Patches):
 
     def __init__(self, keras: Any) -> None:
         self._keras = keras
-        self._calls = _Calls()
+        self._calls = threading.local()
         self._models: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()  # prefixes of their layers
         if keras.backend.backend() == "jax":
             from joulemap import _jax_annotations
@@ -80,8 +73,9 @@ class KerasLayers(Patches):
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            paths, depth = self._calls.paths, len(self._calls.paths)
-            span = self._enter(layer, args, kwargs) if self.active else 0
+            paths = self._calls.__dict__.setdefault("paths", [])  # what begins the paths of layers in each open call
+            depth = len(paths)
+            span = self._enter(layer, paths, (*args, *kwargs.values())) if self.active else 0
             try:
                 return original(layer, *args, **kwargs)
             finally:
@@ -90,12 +84,11 @@ class KerasLayers(Patches):
 
         return call
 
-    def _enter(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    def _enter(self, layer: Any, paths: list[str], values: tuple[Any, ...]) -> int:
         """Begin the span of a call; 0 if it does no work, or not now."""
         try:
-            if not self._is_eager() or _has_symbols((*args, *kwargs.values()), self._keras.KerasTensor):
+            if not self._is_eager() or _has_symbols(values, self._keras.KerasTensor):
                 return 0
-            paths = self._calls.paths
             if paths:
                 path = f"{paths[-1]}{layer.name}"
                 inner = f"{path}."

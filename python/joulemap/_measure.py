@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
 
-    from joulemap._report import Sum
-
 
 class Measure(Scope):
     """A window that brings its own session if none is open, and waits for the GPUs at both ends.
@@ -30,11 +28,11 @@ class Measure(Scope):
     """
 
     __slots__ = ("_gpu", "_holds")
-    _gpu: _arguments.Gpu | None
+    _gpu: int | str | torch.device | None
     _holds: bool
 
     def begin(self) -> Self:
-        """Wait for earlier work of PyTorch's GPUs, and begin.
+        """Wait for earlier work of the GPUs, and begin.
 
         Returns
         -------
@@ -45,10 +43,8 @@ class Measure(Scope):
         ------
         RuntimeError
             If it is open.
-        NoDeviceError
-            If there is no board, real or simulated.
-        Error
-            If there is no such GPU, or the session cannot be started.
+        NoDeviceError, Error
+            As `measure` says.
         """
         if self._holds:
             raise RuntimeError("this measure is open already: end it first, or make another")
@@ -59,7 +55,7 @@ class Measure(Scope):
         self._holds = True
         try:
             if self._gpu is not None:
-                board_id(self._session._started(), self._gpu)
+                board_id(self._session._started(), _arguments.gpu("gpu", self._gpu))
             frameworks.update()
             synchronize()
             return super().begin()
@@ -68,7 +64,7 @@ class Measure(Scope):
             raise
 
     def end(self) -> None:
-        """Wait for the work of PyTorch's GPUs, and end; does nothing if it is not open."""
+        """Wait for the work of the GPUs, and end; does nothing if it is not open."""
         if not self._holds:
             return
         try:
@@ -98,8 +94,7 @@ class Measure(Scope):
     def __call__(self, function: Callable[..., Any]) -> Any:
         """Raise TypeError: a measure has the figures of one block, and a function has many calls."""
         raise TypeError(
-            "a measure is not a decorator: write `with joulemap.measure():` around the call, or decorate with "
-            "`run.window(name)` of a Session, whose report has a row for all calls"
+            "a measure is not a decorator: `run.window(name)` of a Session is one, with a row for all calls"
         )
 
     def _release(self) -> None:
@@ -107,36 +102,8 @@ class Measure(Scope):
             self._holds = False
             shared.release(self._session)
 
-    def energy(self, *, gpu: int | str | torch.device | None = None) -> Sum:
-        """Return its energy with the 95 % interval.
-
-        Right after the end this waits for the sensors' next readings, some 0.1 s.
-
-        Parameters
-        ----------
-        gpu : int, str or torch.device, optional
-            One GPU, as in `Session.report`; without it those of `measure`.
-
-        Returns
-        -------
-        Sum
-            Joules, with the ends of the 95 % interval.
-
-        Raises
-        ------
-        RuntimeError
-            If it has not begun.
-        TypeError, ValueError
-            If `gpu` is none of these.
-        Error
-            If there is no such GPU.
-        """
-        if gpu is None and self._gpu is not None:
-            gpu = str(self._gpu) if self._gpu.uuid or self._gpu.is_cuda else self._gpu.number
-        return super().energy(gpu=gpu)
-
-    def _boards(self) -> str:
-        return self._session._boards_text(self._gpu)
+    def _gpu_of(self, gpu: int | str | torch.device | None) -> int | str | torch.device | None:
+        return self._gpu if gpu is None else gpu
 
 
 def measure(name: str = "measure", *, gpu: int | str | torch.device | None = None) -> Measure:
@@ -144,7 +111,7 @@ def measure(name: str = "measure", *, gpu: int | str | torch.device | None = Non
 
     In an open Session, and under `joulemap run`, the block is a window of it. Otherwise a session of its own reads the
     sensors for as long as the block takes; it traces no kernels. Measures may be nested, and may overlap with `begin`
-    and `end`. PyTorch's GPUs are synchronised at both ends, so that the block contains the work that it launched.
+    and `end`. GPUs of PyTorch and JAX are waited for at both ends, so that the block contains the work it launched.
 
     Parameters
     ----------
@@ -162,6 +129,10 @@ def measure(name: str = "measure", *, gpu: int | str | torch.device | None = Non
     ------
     TypeError, ValueError
         If `name` is no text, or `gpu` names none.
+    NoDeviceError
+        On begin, if there is no board, real or simulated.
+    Error
+        On begin, if there is no such GPU, or the session cannot be started.
 
     Examples
     --------
@@ -174,7 +145,7 @@ def measure(name: str = "measure", *, gpu: int | str | torch.device | None = Non
     if callable(name):
         raise TypeError("measure() takes a name: write `with joulemap.measure() as m:` around the call of the function")
     made = Measure(WINDOW, _arguments.text("the name of a measure", name))
-    made._gpu = None if gpu is None else _arguments.gpu("gpu", gpu)
-    made._type = ""
-    made._holds = False
+    if gpu is not None:
+        _arguments.gpu("gpu", gpu)
+    made._gpu, made._type, made._holds = gpu, "", False
     return made

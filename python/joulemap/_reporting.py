@@ -177,25 +177,19 @@ class Reporting:
 
         return thin(self, intervals_s, gpu, from_ns, to_ns)
 
-    def _boards_text(self, gpu: _arguments.Gpu | None) -> str:
-        """Return the boards that `energy` adds up: "GPU 0", "GPUs 0 to 3, CPU", "simulated GPU 0"."""
+    def _boards_text(self, gpu: int | str | torch.device | None) -> str:
+        """Return the boards that `energy` adds up: "GPU 0", "GPU 0, 1, CPU", "simulated GPU 0"."""
         source = self._report_source(1)
         with self._lock:
             read = [series for series in source.timeline(1, 1)["series"] if not series["missing"]]
-        boards = {(each["kind"], each["gpu"], each["simulated"], each["uuid"], each["cuda_index"]) for each in read}
         if gpu is not None:
-            boards = {each for each in boards if each[0] == "gpu" and gpu.is_that_of(each[1], each[4], each[3])}
-        numbers = sorted({number for kind, number, *_ in boards if kind == "gpu" and number is not None})
-        texts = []
-        if numbers:
-            listed = ", ".join(map(str, numbers))
-            whole = len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1
-            listed = f"{numbers[0]} to {numbers[-1]}" if whole else listed
-            simulated = "simulated " if any(each[2] for each in boards) else ""
-            texts.append(f"{simulated}GPU{'s' if len(numbers) > 1 else ''} {listed}")
-        if any(each[0] == "cpu" for each in boards):
-            texts.append("CPU")
-        return ", ".join(texts) or "no board was read"
+            one = _arguments.gpu("gpu", gpu)
+            read = [each for each in read if one.is_that_of(each["gpu"], each["cuda_index"], each["uuid"])]
+        numbers = sorted({each["gpu"] for each in read if each["kind"] == "gpu"})
+        simulated = "simulated " if any(each["simulated"] for each in read) else ""
+        texts = [f"{simulated}GPU {', '.join(map(str, numbers))}"] if numbers else []
+        texts += ["CPU"] if gpu is None and any(each["kind"] == "cpu" for each in read) else []
+        return ", ".join(texts)
 
     def report(
         self,

@@ -128,7 +128,7 @@ class Scope(_core.Span):
             If there is no such GPU.
         """
         from_ns, to_ns = self._time_ns()
-        return self._session.energy(from_ns, to_ns, gpu=gpu)
+        return self._session.energy(from_ns, to_ns, gpu=self._gpu_of(gpu))
 
     @property
     def joules(self) -> float | None:
@@ -161,8 +161,12 @@ class Scope(_core.Span):
             texts.append(f"{energy.energy_j / seconds:.3g} W")
         return texts
 
+    def _gpu_of(self, gpu: int | str | torch.device | None) -> int | str | torch.device | None:
+        """Return the GPU that figures are of: by default that of `measure`."""
+        return gpu
+
     def _boards(self) -> str:
-        return self._session._boards_text(None)
+        return self._session._boards_text(self._gpu_of(None))
 
     def __str__(self) -> str:
         if self.start_ns is None:

@@ -20,13 +20,8 @@ from joulemap.compat._shared import RowFile, shared
 class Measurement:
     """Time and energy of a window.
 
-    The energies are computed when they are first used, from all readings around the window: right after its end that
-    waits some 0.1 s. NaN: no sensor measured it.
-
-    Attributes
-    ----------
-    time : float
-        Seconds.
+    `time` is in seconds. The energies are computed when they are first used, from all readings around the window: right
+    after its end that waits some 0.1 s. NaN: no sensor measured it.
     """
 
     def __init__(self, window: Scope, gpus: dict[int, int], *, cancelled: bool = False) -> None:
@@ -36,54 +31,44 @@ class Measurement:
         self.time = 0.0 if cancelled else window.seconds
 
     @cached_property
+    def _sums(self) -> dict[int, tuple[float, ...]]:
+        """Joules and the ends of their interval, by CUDA's index."""
+        if self._cancelled:
+            return dict.fromkeys(self._gpus, (0.0, 0.0, 0.0))
+        sums = {index: self._window.energy(gpu=gpu) for index, gpu in self._gpus.items()}
+        return {index: tuple(math.nan if value is None else value for value in sum) for index, sum in sums.items()}
+
+    @property
     def gpu_energy(self) -> dict[int, float]:
         """Joules by CUDA's index of the GPU."""
-        if self._cancelled:
-            return dict.fromkeys(self._gpus, 0.0)
-        joules = {index: self._window.energy(gpu=gpu).energy_j for index, gpu in self._gpus.items()}
-        return {index: math.nan if value is None else value for index, value in joules.items()}
+        return {index: joules for index, (joules, *_) in self._sums.items()}
 
-    @cached_property
-    def gpu_interval(self) -> dict[int, tuple[float, float]]:
+    @property
+    def gpu_interval(self) -> dict[int, tuple[float, ...]]:
         """Ends of the 95 % interval of `gpu_energy`, which Zeus does not have."""
-        if self._cancelled:
-            return dict.fromkeys(self._gpus, (0.0, 0.0))
-        sums = {index: self._window.energy(gpu=gpu) for index, gpu in self._gpus.items()}
-        return {
-            index: (math.nan if low_j is None else low_j, math.nan if high_j is None else high_j)
-            for index, (_, low_j, high_j) in sums.items()
-        }
+        return {index: tuple(ends) for index, (_, *ends) in self._sums.items()}
 
-    @cached_property
+    @property
     def total_energy(self) -> float:
         """Joules of the GPUs together."""
         return sum(self.gpu_energy.values())
 
     @cached_property
-    def _domains(self) -> dict[str, float]:
-        """Joules of CPU packages and DRAM by their names: "package-0", "dram-0"."""
-        if self._cancelled:
-            return {}
-        rows = self._window.report("board").rows
-        return {row.name: row.energy_j for row in rows if row.energy_j is not None}
-
-    def _of(self, domain: str) -> dict[int, float] | None:
-        found = {}
-        for name, joules in self._domains.items():
-            kind, _, number = name.rpartition("-")
-            if kind == domain and number.isdecimal():
-                found[int(number)] = joules
-        return found or None
+    def _domains(self) -> dict[tuple[str, int], float]:
+        """Joules of CPU packages and DRAM by kind and number: ("package", 0)."""
+        rows = [] if self._cancelled else self._window.report("board").rows
+        parts = [(row.name.rpartition("-"), row.energy_j) for row in rows if row.energy_j is not None]
+        return {(kind, int(number)): joules for (kind, _, number), joules in parts if number.isdecimal()}
 
     @property
     def cpu_energy(self) -> dict[int, float] | None:
         """Joules by CPU package; None if they cannot be read."""
-        return self._of("package")
+        return {number: joules for (kind, number), joules in self._domains.items() if kind == "package"} or None
 
     @property
     def dram_energy(self) -> dict[int, float] | None:
         """Joules of each package's DRAM; None if they cannot be read."""
-        return self._of("dram")
+        return {number: joules for (kind, number), joules in self._domains.items() if kind == "dram"} or None
 
     def __repr__(self) -> str:
         return f"Measurement(time={self.time!r}, gpu_energy={self.gpu_energy!r}, cpu_energy={self.cpu_energy!r})"
@@ -138,22 +123,7 @@ class ZeusMonitor:
         weakref.finalize(self, shared.release, self._session)
 
     def begin_window(self, key: str, sync_execution: bool | None = None) -> None:
-        """Begin a window.
-
-        Parameters
-        ----------
-        key : str
-            Its name.
-        sync_execution : bool, optional
-            False: without waiting for earlier work of the GPUs.
-
-        Raises
-        ------
-        TypeError
-            If `key` is no text.
-        ValueError
-            If a window of this name is open.
-        """
+        """Begin a window of this name; ValueError if one is open. False: without waiting for work of the GPUs."""
         if _arguments.text("key", key) in self._windows:
             raise ValueError(f"Measurement window '{key}' already exists")
         window = self._session.window(key)
@@ -162,27 +132,7 @@ class ZeusMonitor:
         self._windows[key] = (window.begin(), time.time())
 
     def end_window(self, key: str, sync_execution: bool | None = None, cancel: bool = False) -> Measurement:
-        """End a window.
-
-        Parameters
-        ----------
-        key : str
-            Its name.
-        sync_execution : bool, optional
-            False: without waiting for the work that it launched.
-        cancel : bool
-            Return zeros, and write no row into the log file.
-
-        Returns
-        -------
-        Measurement
-            Its time and energies.
-
-        Raises
-        ------
-        ValueError
-            If no window of this name is open.
-        """
+        """End a window; ValueError if there is none. `cancel`: the result is zeros, and no row of the log file."""
         if _arguments.text("key", key) not in self._windows:
             raise ValueError(f"Measurement window '{key}' does not exist")
         window, began_s = self._windows.pop(key)
