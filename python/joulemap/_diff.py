@@ -247,7 +247,8 @@ class Diff:
         cells += [(row.path, *row._figures(), row.verdict) for row in rows[:_ROWS_IN_A_NOTEBOOK]]
         more = len(rows) - _ROWS_IN_A_NOTEBOOK
         left_out = f"; {more} smaller rows are not shown" if more > 0 else ""
-        return html_table(f"joules per {self.per}{left_out}", ("", "A", "B", "change", "verdict"), cells)
+        closing = " ".join(self.table().strip().rpartition("\n\n")[2].splitlines())  # on the GPUs
+        return html_table(f"joules per {self.per}{left_out}. {closing}", ("", "A", "B", "change", "verdict"), cells)
 
     def __repr__(self) -> str:
         total = self.total

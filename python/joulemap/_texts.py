@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 _PREFIXES = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"))
 _LEFT = ' style="text-align:left;font-weight:normal"'
-_RIGHT = ' style="text-align:right"'
+_RIGHT = ' style="text-align:right;padding-left:1em"'
 
 
 def energy_text(energy_j: float | None, low_j: float | None, high_j: float | None) -> str:

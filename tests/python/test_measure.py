@@ -174,6 +174,7 @@ def test_results_are_short_texts_and_tables_of_a_notebook(steady: None) -> None:
     assert str(window).startswith(Cells(window._repr_html_()).cells[5])
     assert any(name in cell for cell in Cells(changed._repr_html_()).cells)
     assert Cells(changed._repr_html_()).cells[:6] == ["", "A", "B", "change", "verdict", "total"]
+    assert "SIMULATED GPU" in changed._repr_html_()
     cells = Cells(found._repr_html_()).cells
     assert cells[0] == "median"
     assert cells[1] == f"{found.median_j:.6g} J"
