@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
+from joulemap._texts import seconds_text, share_text
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +45,7 @@ class Thinned:
     worst: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SamplingSensitivity:
     """How much a total depends on how often the power sensor is read.
 
@@ -89,6 +90,11 @@ class SamplingSensitivity:
 
     def __str__(self) -> str:
         return self.table()
+
+    def __repr__(self) -> str:
+        worst = max(self.rows, key=lambda row: row.error)
+        error = f"{share_text(worst.error)} off if read every {seconds_text(worst.interval_s)}"
+        return f"<joulemap.types.SamplingSensitivity {self.energy_j:.4g} J, {error}>"
 
 
 def thin(

@@ -172,7 +172,8 @@ class Scope(_core.Span):
         if self.start_ns is None:
             return f"{KIND_NAMES[self.kind]} that has not begun"
         energy, seconds, *power = self._figures()
-        return f"{', '.join([f'{energy} in {seconds}', *power])} ({self._boards()})"
+        text, boards = ", ".join([f"{energy} in {seconds}", *power]), self._boards()
+        return f"{text} ({boards})" if boards else text
 
     def __repr__(self) -> str:
         if self.start_ns is None:

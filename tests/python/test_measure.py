@@ -167,7 +167,7 @@ def test_results_are_short_texts_and_tables_of_a_notebook(steady: None) -> None:
     report = run.report("phase")
     changed = joulemap.diff(report, report)
     shown = [report, *report.rows, report.totals, *report.groups(), found, changed, *changed.rows, window]
-    shown += [*run.timeline().series]
+    shown += [*run.timeline().series, run.sampling_sensitivity(intervals_s=[0.05])]
     assert [repr(each) for each in shown if len(repr(each)) > 120 or "\n" in repr(each)] == []
     assert [each for each in (report, report.rows[0], report.totals, found, window) if " ±" not in repr(each)] == []
     assert Cells(window._repr_html_()).cells[:5] == ["", "energy", "time", "power", name]
