@@ -1,9 +1,9 @@
 """Steps of a plain JAX loop under `joulemap run`: calls of a function that the program compiles with `jax.jit`.
 
 A step lasts from one call of the loop's function to the next. The loop's function is the first that takes an array that
-it returned itself: a training's state, a decoder's cache. Until there is one, it is the first that is called again with
-the same shapes. Functions called within its first steps are parts of a step. Another one later (an evaluation) begins
-steps of its own, until the loop's function is called again. Steps that the program marks always win.
+it returned itself: a training's state, a decoder's cache. Until there is one, it is the first that is called for the
+third time with the same shapes. Functions called within its first steps are parts of a step. Another one later (an
+evaluation) begins steps of its own, until the loop's function is called again. Steps that the program marks always win.
 
 Calls return before their work is done, so a step's time is the host's: in a loop that runs ahead of the GPU the first
 steps are shorter than their work. Nothing is synchronised for their sake.
@@ -29,6 +29,7 @@ from joulemap._patches import Patches
 
 _KEY = "call of JAX"
 _LEARNT = 3  # calls of the loop's function, after which it is known what belongs to a step
+_REPEATS = 2  # of a loop: what prepares it may be called twice
 _MOST_LOOKS = 100  # at arguments, while no function returns what it takes
 
 
@@ -41,6 +42,7 @@ class _Compiled:
         self._follower = follower
         self.name = str(getattr(function, "__name__", type(function).__name__))
         self.shapes: object = None  # of the last arguments that were looked at
+        self.repeats = 0  # of these shapes
         self.returned: list[weakref.ref[Any]] = []
         self.is_elsewhere = False  # on the CPU, where a GPU does the work
 
@@ -139,14 +141,15 @@ class JaxSteps(Patches):
         return function is self._guest
 
     def _may_lead(self, function: _Compiled, arguments: Any) -> bool:
-        """Return whether a function takes what it returned; without a leader also if it is called again."""
+        """Return whether a function takes what it returned; without a leader also whether it is called a third time."""
         self._looks += 1
         leaves = jax.tree_util.tree_leaves(arguments)
         returned = {id(array) for ref in function.returned if (array := ref()) is not None}
         self._carries = any(id(leaf) in returned for leaf in leaves)
         shapes = [(getattr(leaf, "shape", None), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves]
-        is_again, function.shapes = shapes == function.shapes, shapes
-        return self._carries or (self._leader is None and is_again)
+        function.repeats = function.repeats + 1 if shapes == function.shapes else 0
+        function.shapes = shapes
+        return self._carries or (self._leader is None and function.repeats >= _REPEATS)
 
     def after(self, function: _Compiled, result: Any) -> None:
         """Keep what a function returned, without keeping it alive, while no function takes what it returned."""
