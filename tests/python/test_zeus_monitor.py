@@ -92,6 +92,16 @@ def test_a_gpu_that_is_not_there_is_an_error() -> None:
         ZeusMonitor(gpu_indices=[5])
 
 
+def test_a_part_of_zeus_that_is_not_here_says_how_to_get_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import zeus.optimizer\n")
+    command = [sys.executable, "-m", "joulemap.compat", str(script)]
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    cure = "joulemap has no zeus.optimizer; to import zeus itself: python -m joulemap.compat --keep zeus"
+    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {cure}"
+
+
 def test_a_script_of_zeus_runs_unchanged(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
