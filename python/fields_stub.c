@@ -1,5 +1,5 @@
 /* Writes joulemap/_fields.pyi: the classes of a report's fields for type checkers and editors. At run time
- * joulemap/_report.py makes the same classes from the same tables (_core.ROW_FIELDS). */
+ * joulemap/_row_types.py makes the same classes from the same tables (_core.ROW_FIELDS). */
 #include <joulemap/report.h>
 #include <stdio.h>
 

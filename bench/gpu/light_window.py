@@ -1,4 +1,4 @@
-"""What `window.energy_j` costs: CPU time of the thread that asks, and of the whole process while it waits.
+"""What `window.joules` costs: CPU time of the thread that asks, and of the whole process while it waits.
 
 python bench/gpu/light_window.py [--sim h200] [--path FILE]
 """

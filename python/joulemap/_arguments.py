@@ -58,6 +58,10 @@ class Gpu(NamedTuple):
     is_cuda: bool = False
     uuid: str = ""
 
+    def is_that_of(self, number: int | None, cuda_index: int | None, uuid: str) -> bool:
+        """Return whether it names the GPU with these."""
+        return uuid == self.uuid if self.uuid else self.number == (cuda_index if self.is_cuda else number)
+
     def __str__(self) -> str:
         return self.uuid or f"{'cuda:' if self.is_cuda else ''}{self.number}"
 
@@ -151,7 +155,7 @@ def share(what: str, value: Any) -> float:
         If it is no number or out of range; they name `what`.
     """
     if not isinstance(value, str) and hasattr(value, "__float__") and float(value) >= 1:
-        raise ValueError(f"{what} is a share below 1: {float(value):g} % is {float(value) / 100:g}")
+        raise ValueError(f"{what} is a share below 1, which means 100 %: {float(value):g} % is {float(value) / 100:g}")
     return real(what, value, 0, 1)
 
 

@@ -1,4 +1,4 @@
-/* For joulemap.repeatability and joulemap.sampling_sensitivity. */
+/* For joulemap.repeatability and Session.sampling_sensitivity. */
 #include "_core.h"
 
 #include <stdlib.h>

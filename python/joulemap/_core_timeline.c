@@ -19,6 +19,7 @@ static PyObject *series_dict(const jm_series *series)
         {"cuda_index", index_or_none(series->board->cuda_index)},
         {"uuid", core_text(series->board->uuid)},
         {"board", core_text(series->board->name)},
+        {"simulated", PyBool_FromLong(series->board->simulated)},
         {"missing", core_text(series->sensor->missing)},
         {"lag_s", PyFloat_FromDouble(1e-9 * (double)series->sensor->lag_ns)},
         {"window_s", PyFloat_FromDouble(1e-9 * (double)series->sensor->window_ns)},

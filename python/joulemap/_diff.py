@@ -12,6 +12,7 @@ from joulemap import _arguments, _core
 from joulemap._recording import Recording
 from joulemap._report import Report, frame, written
 from joulemap._session import Session
+from joulemap._texts import energy_text, html_table
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     Runs: TypeAlias = Run | Sequence[Run]
 
 
-@dataclass(frozen=True, slots=True)
+_ROWS_IN_A_NOTEBOOK = 20
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class DiffRow:
     """A row of both sides, or their totals. Energies are joules per unit (`Diff.per`).
 
@@ -64,6 +68,18 @@ class DiffRow:
     b_runs: int
     a_deviation_j: float | None
     b_deviation_j: float | None
+
+    def _figures(self) -> tuple[str, str, str]:
+        """Return both energies and the change as texts; a side without the row has an empty one."""
+        a = "" if self.verdict == "only in B" else energy_text(self.a_j, self.a_low_j, self.a_high_j)
+        b = "" if self.verdict == "only in A" else energy_text(self.b_j, self.b_low_j, self.b_high_j)
+        if self.change is None or self.change_low is None or self.change_high is None:
+            return a, b, ""
+        return a, b, f"{100 * self.change:+.1f} ±{50 * (self.change_high - self.change_low):.1f} %"
+
+    def __repr__(self) -> str:
+        change = self._figures()[2]
+        return f"<joulemap.types.DiffRow {self.path!r}: {change + ', ' if change else ''}{self.verdict}>"
 
 
 class Diff:
@@ -225,9 +241,18 @@ class Diff:
     def __str__(self) -> str:
         return self.table()
 
+    def _repr_html_(self) -> str:
+        total, rows = self.total, sorted(self.rows, key=lambda row: -max(abs(row.a_j or 0.0), abs(row.b_j or 0.0)))
+        cells = [("total", *total._figures(), total.verdict)]
+        cells += [(row.path, *row._figures(), row.verdict) for row in rows[:_ROWS_IN_A_NOTEBOOK]]
+        more = len(rows) - _ROWS_IN_A_NOTEBOOK
+        left_out = f"; {more} smaller rows are not shown" if more > 0 else ""
+        closing = " ".join(self.table().strip().rpartition("\n\n")[2].splitlines())  # on the GPUs
+        return html_table(f"joules per {self.per}{left_out}. {closing}", ("", "A", "B", "change", "verdict"), cells)
+
     def __repr__(self) -> str:
         total = self.total
-        change = "not known" if total.change is None else f"{100 * total.change:+.3g} %"
+        change = total._figures()[2] or "not known"
         return f"<joulemap.types.Diff per={self.per!r}: {change}, {total.verdict}, {len(self.rows)} rows>"
 
 

@@ -7,6 +7,7 @@ of Hugging Face, Lightning and Keras get joulemap's callback, without its log. `
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -15,15 +16,19 @@ from collections.abc import Callable
 from typing import Any
 
 from joulemap._frameworks import frameworks
-from joulemap._patches import LatePatches
-from joulemap._session import FoundSession, Session, current_session
+from joulemap._patches import LatePatches, Patches
+from joulemap._session import FoundSession, Session, joined_session
 
 
-class _Following(LatePatches):
+class Following(LatePatches):
     """The frameworks of this program, each followed from its import on."""
 
     _models: Any = None  # of PyTorch
     _left = 100  # models that may still be found: a program that makes a new one for each step has no use for them
+
+    def __init__(self) -> None:
+        self._others: list[Patches] = []  # of other frameworks
+        super().__init__()
 
     def begin(self) -> None:
         """Wait for them."""
@@ -41,26 +46,24 @@ class _Following(LatePatches):
         models, self._models = self._models, None
         if models is not None:
             models.remove()
+        while self._others:
+            self._others.pop().end()
 
     def session(self) -> Session | None:
         """Return the session of this process in the recorder's run; None if it is recorded no more."""
-        session = current_session()
-        try:
-            if session is None:
-                session = FoundSession()
-                session.start()
-                if not session.attached:  # the recorder has ended: this process must not begin a run of its own
-                    session.stop()
-            if session.running and session.attached:
-                return session
-        except Exception:  # it cannot be recorded: the program goes on as ever
-            pass
-        self.end()
-        return None
+        session = None
+        with contextlib.suppress(Exception):  # it cannot be recorded: the program goes on as ever
+            session = joined_session()
+        if session is None:
+            self.end()
+        return session
 
     def _follow_jax(self, _module: Any) -> None:
         if self.session() is not None:
             frameworks.update("jax")
+            from joulemap._jax_steps import JaxSteps
+
+            self._others.append(JaxSteps())
 
     # ---- models of PyTorch ----
 
@@ -146,6 +149,10 @@ class _Following(LatePatches):
 
         for name in ("fit", "evaluate", "predict"):
             self.put(module.Model, name, with_callback)
+        if module.backend.backend() in ("tensorflow", "jax") and self.session() is not None:
+            from joulemap._keras_layers import KerasLayers
+
+            self._others.append(KerasLayers(module))
 
     def _add_callback(self, ours: str, callbacks_of: Callable[[], list[Any]]) -> None:
         try:
@@ -156,10 +163,10 @@ class _Following(LatePatches):
             return
 
 
-_following: list[_Following] = []
+_following: list[Following] = []
 
 
 def follow() -> None:
     """Follow the frameworks of this program, from their import on."""
     if not _following:
-        _following.append(_Following())
+        _following.append(Following())

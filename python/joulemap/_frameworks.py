@@ -34,7 +34,7 @@ class Frameworks:
     Attributes
     ----------
     find_steps : bool
-        Whether a framework's own steps count as steps if the program marks none.
+        Whether a session runs in which a framework's own steps count as steps if the program marks none.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Frameworks:
 
     def end(self) -> None:
         """Restore all frameworks; the session is over."""
-        self._active = False
+        self._active = self.find_steps = False
         while self._followed:
             follower = self._followed.popitem()[1]
             if follower is not None:

@@ -27,6 +27,9 @@ _STEP = "StepTraceAnnotation"
 _NAME = "_joulemap_name"
 _OPEN = "_joulemap_open"
 
+followed_otherwise: set[str] = set()
+"""Packages whose scopes are no ranges: their layers are spans already."""
+
 
 def _find_is_eager() -> Callable[[], bool]:
     """Return JAX's function for whether no trace is active; if it is missing, all code counts as eager."""
@@ -85,7 +88,9 @@ class _Following(Patches):
     def _scoping(self, original: Callable[[str], Any]) -> Callable[[str], Any]:
         @functools.wraps(original)
         def named_scope(name: str) -> Any:
-            return _Scope(original, name) if self.active and isinstance(name, str) else original(name)
+            package = str(sys._getframe(1).f_globals.get("__name__")).partition(".")[0]
+            follows = self.active and isinstance(name, str) and package not in followed_otherwise
+            return _Scope(original, name) if follows else original(name)
 
         return named_scope
 

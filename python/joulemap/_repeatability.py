@@ -1,10 +1,10 @@
-"""Repeatability of a measurement: repeated runs, and the same readings sampled less often."""
+"""Repeatability of a measurement: statistics of repeated runs."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,15 @@ from joulemap import _arguments, _core
 from joulemap._gpu import synchronize
 from joulemap._recording import Recording
 from joulemap._report import Report
+from joulemap._scope import Scope
 from joulemap._session import Session, energy_session
+from joulemap._texts import energy_text, html_table, share_text
 
 if TYPE_CHECKING:
     import torch
 
-INTERVALS_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-"""Sampling intervals of common tools."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Repeatability:
     """Statistics of repeated runs. They leave out the warm-up and include outliers.
 
@@ -109,6 +108,16 @@ class Repeatability:
     def __str__(self) -> str:
         return self.table()
 
+    def __repr__(self) -> str:
+        mean = energy_text(self.mean_j, self.low_j, self.high_j)
+        spread = "" if self.cv is None else f", CV {share_text(self.cv)}"
+        return f"<joulemap.types.Repeatability {len(self.joules)} runs: {mean}{spread}>"
+
+    def _repr_html_(self) -> str:
+        head, *lines = self.table().splitlines()
+        cut = [line.strip().split("  ", 1) for line in lines]
+        return html_table(head, (), [[name, *(value.strip() for value in rest)] for name, *rest in cut])
+
 
 def _joules_of(run: Any, gpu: Any) -> float:
     """Return the joules of one run, which may be given in several forms."""
@@ -119,7 +128,9 @@ def _joules_of(run: Any, gpu: Any) -> float:
         run = run.report("board", gpu=gpu)
     if isinstance(run, Report):
         run = run.totals.total_energy_j
-    elif hasattr(run, "energy_j"):  # a Scope, a Sum, a row
+    elif isinstance(run, Scope):
+        run = run.joules
+    elif hasattr(run, "energy_j"):  # a Sum, a row
         run = run.energy_j
     if run is None:
         raise ValueError("the energy of a run is not known: no sensor measured it")
@@ -211,140 +222,3 @@ def repeat(
                 synchronize()
             windows.append(window)
         return repeatability([window.energy(gpu=gpu) for window in windows])
-
-
-@dataclass(frozen=True)
-class Thinned:
-    """The total at another sampling interval.
-
-    Attributes
-    ----------
-    interval_s : float
-        Seconds between polls.
-    energy_j : float
-        The total from polls, joules: the mean over 16 offsets of the first poll.
-    least_j, most_j : float
-        The smallest and the largest of the 16 totals, joules.
-    error : float
-        Root mean square of their errors, as a share of the full total (0.01 is 1 %).
-    worst : float
-        The largest error, as a share of the full total.
-    """
-
-    interval_s: float
-    energy_j: float
-    least_j: float
-    most_j: float
-    error: float
-    worst: float
-
-
-@dataclass(frozen=True)
-class SamplingSensitivity:
-    """How much a total depends on how often the power sensor is read.
-
-    Attributes
-    ----------
-    energy_j : float
-        The total from all readings, joules.
-    period_s : float
-        Mean seconds between readings.
-    duration_s : float
-        Length of the interval, seconds.
-    rows : tuple of Thinned
-        One for each sampling interval.
-    """
-
-    energy_j: float
-    period_s: float
-    duration_s: float
-    rows: tuple[Thinned, ...]
-
-    def __iter__(self) -> Iterator[Thinned]:
-        return iter(self.rows)
-
-    def table(self) -> str:
-        """Return a table as text.
-
-        Returns
-        -------
-        str
-            A line for the full total, and one per interval.
-        """
-        lines = [
-            f"{self.energy_j:.6g} J in {self.duration_s:.4g} s by all readings, one each {1e3 * self.period_s:.3g} ms",
-            f"{'read every':>12} {'J':>12} {'least':>12} {'most':>12} {'error':>9} {'worst':>9}",
-        ]
-        lines += [
-            f"{row.interval_s:>10.4g} s {row.energy_j:12.6g} {row.least_j:12.6g} {row.most_j:12.6g} "
-            f"{100 * row.error:7.2f} % {100 * row.worst:7.2f} %"
-            for row in self.rows
-        ]
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.table()
-
-
-def sampling_sensitivity(
-    run: Session | Recording | str | os.PathLike[str],
-    *,
-    intervals_s: Sequence[float] = INTERVALS_S,
-    gpu: int | str | torch.device = 0,
-    from_ns: int | None = None,
-    to_ns: int | None = None,
-) -> SamplingSensitivity:
-    """Return how a run's total depends on how often the power sensor is read.
-
-    This thins the recorded readings; nothing runs again. A poll sees the newest reading, and power between polls is
-    interpolated linearly. The full total is the same sum over all readings. It differs from a report's total, which
-    also uses properties of the sensor (lag, energy counter).
-
-    Parameters
-    ----------
-    run : Session, Recording or path
-        The recorded run.
-    intervals_s : list of float
-        Sampling intervals, seconds.
-    gpu : int, str or torch.device
-        One GPU, as in `Timeline.readings`.
-    from_ns, to_ns : int, optional
-        Only this interval of CLOCK_MONOTONIC, nanoseconds; without an end all readings on that side.
-
-    Returns
-    -------
-    SamplingSensitivity
-        The total, and a row per sampling interval.
-
-    Raises
-    ------
-    LookupError
-        If there are no readings of the GPU's power.
-    TypeError, ValueError
-        If an argument is wrong.
-    Error
-        If the recording cannot be read.
-    """
-    if isinstance(run, str | os.PathLike):
-        with Recording(run) as recording:
-            return sampling_sensitivity(recording, intervals_s=intervals_s, gpu=gpu, from_ns=from_ns, to_ns=to_ns)
-    intervals = [_arguments.real("an interval", interval_s, 0, 1e9) for interval_s in intervals_s]
-    if not intervals:
-        raise ValueError("intervals_s is empty")
-    begin_ns, end_ns = _arguments.interval(from_ns, to_ns)
-    power = (run.readings(begin_ns, end_ns) if end_ns else run.timeline()).readings("power", gpu)
-    begin_ns = power.t_ns[0] if from_ns is None else begin_ns
-    end_ns = power.t_ns[-1] if to_ns is None else end_ns
-    if end_ns <= begin_ns:
-        raise LookupError(f"GPU {gpu} has a single reading of its power: nothing to thin")
-    stamps, values = power.t_ns.tobytes(), power.values.tobytes()
-    full_j, rows = 0.0, []
-    for interval_s in intervals:
-        full_j, mean_j, least_j, most_j, error_j = _core.thinned(
-            stamps, values, begin_ns, end_ns, max(1, round(1e9 * interval_s))
-        )
-        worst_j = max(abs(least_j - full_j), abs(most_j - full_j))
-        scale_j = abs(full_j) or math.nan
-        rows.append(Thinned(interval_s, mean_j, least_j, most_j, error_j / scale_j, worst_j / scale_j))
-    period_s = 1e-9 * (power.t_ns[-1] - power.t_ns[0]) / max(1, len(power) - 1)
-    return SamplingSensitivity(full_j, period_s, 1e-9 * (end_ns - begin_ns), tuple(rows))

@@ -3,65 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, make_dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from joulemap import _arguments, _core, _parquet
+from joulemap._texts import energy_text, seconds_text, share_text
 from joulemap._tree import Node, grow
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-if TYPE_CHECKING:
-    from joulemap._fields import Quality as Quality
-    from joulemap._fields import Row as Row
-    from joulemap._fields import Totals as Totals
-else:  # the same classes, made at run time from the same table: include/joulemap/report_fields.h
-
-    def _record(name: str, fields: tuple[tuple[str, str, str, str], ...], doc: str) -> type:
-        """Make a frozen dataclass with a documented attribute for each field of the core."""
-        attributes = [f"{field} : {kind.replace(' | ', ' or ')}\n    {text}." for field, _, kind, text in fields]
-        return make_dataclass(
-            name,
-            [(field, kind) for field, _, kind, _ in fields],
-            namespace={
-                "__module__": __name__,
-                "__doc__": "\n".join([doc, "", "Attributes", "----------", *attributes]),
-            },
-            frozen=True,
-            slots=True,
-        )
-
-    Row = _record(
-        "Row",
-        _core.ROW_FIELDS,
-        """One row of a report: a layer, a kernel, a phase ..., or energy outside of them.
-
-Rows are in pre-order of their tree: a parent comes before its children. None: missing.""",
-    )
-    Totals = _record("Totals", _core.TOTALS_FIELDS, "The totals of a report. None: not known.")
-    Quality = _record(
-        "Quality", _core.QUALITY_FIELDS, "The quality of the data, and the cost of measuring. None: not recorded."
-    )
-
-
-_PREFIXES = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"))
-
-
-def energy_text(energy_j: float | None, low_j: float | None, high_j: float | None) -> str:
-    """Return an energy as people read it: "12.34 ±0.31 kJ", with two digits of its 95 % interval."""
-    if energy_j is None:
-        return "unknown"
-    half_j = None if low_j is None or high_j is None else (high_j - low_j) / 2
-    size, prefix = next((one for one in _PREFIXES if abs(energy_j) >= one[0]), _PREFIXES[2])
-    if half_j is None or half_j <= 0:
-        return f"{energy_j / size:.4g} {prefix}J"
-    decimals = max(0, 1 - math.floor(math.log10(half_j / size)))
-    return f"{energy_j / size:.{decimals}f} ±{half_j / size:.{decimals}f} {prefix}J"
+    from joulemap._row_types import Quality, Row, Totals
 
 
 class Sum(NamedTuple):
@@ -85,7 +39,7 @@ class Sum(NamedTuple):
         return f"<joulemap.types.Sum {energy_text(*self)}>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Group:
     """A group of equal layers, as the table shows them; by other keys than the layer each row is a group.
 
@@ -132,8 +86,13 @@ class Group:
     share: float | None
     provenance: str
 
+    def __repr__(self) -> str:
+        energy = energy_text(self.energy_j, self.energy_low_j, self.energy_high_j)
+        share = "" if self.share is None else f", {share_text(self.share)}"
+        return f"<joulemap.types.Group {self.path!r}, {self.members} rows: {energy}{share}>"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class RequestCost:
     """The energy of a server's request: its share of each step that it took part in.
 
@@ -169,6 +128,10 @@ class RequestCost:
     def duration_s(self) -> float:
         """Seconds from its beginning to its end, waiting included."""
         return 1e-9 * (self.end_ns - self.start_ns)
+
+    def __repr__(self) -> str:
+        energy = energy_text(self.energy_j, self.energy_low_j, self.energy_high_j)
+        return f"<joulemap.types.RequestCost {self.id!r}: {energy} in {seconds_text(self.duration_s)}>"
 
 
 def _request_cost(row: Row, parts: dict[str, Row]) -> RequestCost:
@@ -231,16 +194,25 @@ class Report:
     @property
     def rows(self) -> list[Row]:
         """The rows, parents before children."""
-        return [Row(*fields) for fields in self._core(None).rows()]
+        return self._rows(None)
+
+    def _rows(self, by: str | None) -> list[Row]:
+        from joulemap._row_types import Row
+
+        return [Row(*fields) for fields in self._core(by).rows()]
 
     @property
     def totals(self) -> Totals:
         """The totals."""
+        from joulemap._row_types import Totals
+
         return Totals(**self._core(None).totals())
 
     @property
     def quality(self) -> Quality:
         """The quality of the data, and the cost of measuring."""
+        from joulemap._row_types import Quality
+
         return Quality(**self._core(None).quality())
 
     @property
@@ -283,6 +255,8 @@ class Report:
         ValueError
             If `key` is no field.
         """
+        from joulemap._row_types import Row
+
         if callable(key):
             value_of = key
         else:
@@ -318,7 +292,7 @@ class Report:
         ValueError
             If `by` is no key.
         """
-        return grow([Row(*fields) for fields in self._core(by).rows()])
+        return grow(self._rows(by))
 
     def groups(self, by: str | None = None) -> list[Group]:
         """Return groups of equal layers, as the table shows them, each with the interval of its sum.
@@ -569,7 +543,9 @@ class Report:
         ValueError
             If `by` is no key.
         """
-        return frame(Row, [Row(*fields) for fields in self._core(by).rows()])
+        from joulemap._row_types import Row
+
+        return frame(Row, self._rows(by))
 
     def to_parquet(self, path: str | os.PathLike[str], *, by: str | None = None) -> None:
         """Write the rows as an Apache Parquet file, one column per field of `Row`.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
 from joulemap._locks import Lock
-from joulemap._report import Report, Sum, by_number
-from joulemap._timeline import Timeline
 
 if TYPE_CHECKING:
     import torch
+
+    from joulemap._report import Report, Sum
+    from joulemap._sampling import SamplingSensitivity
+    from joulemap._timeline import Timeline
 
 
 def board_id(source: _core.Run | _core.Recording, gpu: _arguments.Gpu) -> int:
@@ -72,6 +75,8 @@ class Reporting:
         Error
             If there is no such GPU, or the recording cannot be read.
         """
+        from joulemap._report import Sum  # its classes take as long to import as the session's
+
         begin, end = _arguments.interval(_arguments.whole("from_ns", from_ns), _arguments.whole("to_ns", to_ns))
         one_gpu = None if gpu is None else _arguments.gpu("gpu", gpu)
         if _arguments.flag("cpu", cpu) and one_gpu is not None:
@@ -96,6 +101,8 @@ class Reporting:
         Error
             If the recording cannot be read.
         """
+        from joulemap._timeline import Timeline  # with its classes it takes 3 ms to import
+
         source = self._report_source(0)
         with self._lock:
             return Timeline(source.timeline())
@@ -122,10 +129,67 @@ class Reporting:
         Error
             If the recording cannot be read.
         """
+        from joulemap._timeline import Timeline
+
         begin, end = _arguments.interval(_arguments.whole("from_ns", from_ns), _arguments.whole("to_ns", to_ns))
         source = self._report_source(end)
         with self._lock:
             return Timeline(source.timeline(begin, end))
+
+    def sampling_sensitivity(
+        self,
+        *,
+        intervals_s: Sequence[float] = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
+        gpu: int | str | torch.device = 0,
+        from_ns: int | None = None,
+        to_ns: int | None = None,
+    ) -> SamplingSensitivity:
+        """Return how the run's total depends on how often the power sensor is read.
+
+        This thins the recorded readings; nothing runs again. A poll sees the newest reading, and power between polls is
+        interpolated linearly. The full total is the same sum over all readings. It differs from a report's total, which
+        also uses properties of the sensor (lag, energy counter).
+
+        Parameters
+        ----------
+        intervals_s : list of float
+            Sampling intervals, seconds; by default those of common tools.
+        gpu : int, str or torch.device
+            One GPU, as in `Timeline.readings`.
+        from_ns, to_ns : int, optional
+            Only this interval of CLOCK_MONOTONIC, nanoseconds; without an end all readings on that side.
+
+        Returns
+        -------
+        SamplingSensitivity
+            The total, and a row per sampling interval.
+
+        Raises
+        ------
+        LookupError
+            If there are no readings of the GPU's power.
+        TypeError, ValueError
+            If an argument is wrong.
+        Error
+            If the recording cannot be read.
+        """
+        from joulemap._sampling import thin
+
+        return thin(self, intervals_s, gpu, from_ns, to_ns)
+
+    def _boards_text(self, gpu: int | str | torch.device | None) -> str:
+        """Return the boards that `energy` adds up: "GPU 0", "GPU 0, 1, CPU", "simulated GPU 0"."""
+        source = self._report_source(1)
+        with self._lock:
+            read = [series for series in source.timeline(1, 1)["series"] if not series["missing"]]
+        if gpu is not None:
+            one = _arguments.gpu("gpu", gpu)
+            read = [each for each in read if one.is_that_of(each["gpu"], each["cuda_index"], each["uuid"])]
+        numbers = sorted({each["gpu"] for each in read if each["kind"] == "gpu"})
+        simulated = "simulated " if any(each["simulated"] for each in read) else ""
+        texts = [f"{simulated}GPU {', '.join(map(str, numbers))}"] if numbers else []
+        texts += ["CPU"] if gpu is None and any(each["kind"] == "cpu" for each in read) else []
+        return ", ".join(texts)
 
     def report(
         self,
@@ -177,6 +241,8 @@ class Reporting:
         -----
         Energies come with 95 % intervals; docs/estimator.md derives them, docs/accuracy.md checks their coverage.
         """
+        from joulemap._report import Report, by_number
+
         by_number(by)
         if phase is not None:
             phase = _arguments.text("phase", phase)

@@ -609,6 +609,19 @@ class FoundSession(Session):
     """The session of a program that has none, under `joulemap run`: one of the program's own takes its place."""
 
 
+def joined_session() -> Session | None:
+    """Return the session of this process in the run of a recorder above it; None without one.
+
+    A program that marks nothing gets a FoundSession. Raises Error if it cannot be recorded.
+    """
+    session = current_session()
+    if session is None:
+        session = FoundSession().start()
+        if not session.attached:  # the recorder has ended: this process must not begin a run of its own
+            session.stop()
+    return session if session.running and session.attached else None
+
+
 @contextmanager
 def energy_session() -> Iterator[Session]:
     """Yield the open session, else a temporary one that only reads GPUs."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from joulemap import _arguments, _core
 
@@ -46,8 +45,7 @@ def _bytes(what: str, value: int | None) -> int:
     return 0 if value is None else int(_arguments.real(what, value, 1e6, 1e15))
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
+class SessionOptions(NamedTuple):
     """The options of a session as the core takes them; 0 is the default."""
 
     path: str | None

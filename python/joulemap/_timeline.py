@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from joulemap import _core
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Series:
     """The readings of one sensor.
 
@@ -37,6 +37,8 @@ class Series:
         CUDA's index of the GPU, after CUDA_VISIBLE_DEVICES.
     board, uuid : str
         Name and UUID of the board.
+    simulated : bool
+        True for a simulated board.
     missing : str
         Why there are no readings; empty if the sensor can be read.
     lag_s, window_s : float
@@ -56,14 +58,20 @@ class Series:
     cuda_index: int | None
     uuid: str
     board: str
+    simulated: bool
     missing: str
     lag_s: float
     window_s: float
-    t_ns: array[int] = field(repr=False)
-    values: array[float] = field(repr=False)
+    t_ns: array[int]
+    values: array[float]
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __repr__(self) -> str:
+        whose = f"{self.kind} {self.gpu}" if self.gpu is not None else self.kind
+        count = f"missing: {self.missing}" if self.missing else f"{len(self)} readings"
+        return f"<joulemap.types.Series {self.name} of {whose}: {count}>"
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
         """Yield the time (ns) and value of each reading."""

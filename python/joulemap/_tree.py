@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from joulemap._report import Row
+    from joulemap._row_types import Row
 
 _SHOWN_DIGITS = 4
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from joulemap._diff import Diff, DiffRow
 from joulemap._machine import Board, Finding
-from joulemap._repeatability import Repeatability, SamplingSensitivity, Thinned
-from joulemap._report import Group, Quality, Report, RequestCost, Row, Sum, Totals
+from joulemap._measure import Measure
+from joulemap._repeatability import Repeatability
+from joulemap._report import Group, Report, RequestCost, Sum
+from joulemap._row_types import Quality, Row, Totals
+from joulemap._sampling import SamplingSensitivity, Thinned
 from joulemap._schedule import Action, TracingCost
 from joulemap._scope import Scope
 from joulemap._serving import Request
@@ -42,6 +45,7 @@ __all__ = [
     "Lease",
     "LeaseInfo",
     "Mark",
+    "Measure",
     "Node",
     "Quality",
     "Repeatability",

@@ -383,7 +383,7 @@ def test_a_forked_child_traces_everything(run: joulemap.Session) -> None:
     [
         ({"budget": 0}, ValueError, "budget is a number above 0, up to 1, not 0"),
         ({"budget": -0.1}, ValueError, "budget is a number above 0"),
-        ({"budget": 1}, ValueError, "budget is a share below 1: 1 % is 0.01"),
+        ({"budget": 1}, ValueError, "budget is a share below 1, which means 100 %: 1 % is 0.01"),
         ({"budget": 1.5}, ValueError, "1.5 % is 0.015"),
         ({"budget": "1%"}, TypeError, "budget is a number, not '1%'"),
         ({"budget": 0.01, "schedule": joulemap.schedule(wait=1, warmup=1, active=1)}, ValueError, "exclude each other"),

@@ -68,6 +68,13 @@ def test_the_example_of_a_tool_runs(module: str, tmp_path: Path, monkeypatch: py
     assert (tmp_path / written).stat().st_size > 0
 
 
+def test_the_example_of_the_monitor_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("JOULEMAP_SIM", "h200")
+    (example,) = (text for text in EXAMPLES if "from joulemap.compat.zeus.monitor " in text)
+    exec(compile(example, str(PAGE), "exec"), training())
+    assert re.fullmatch(r"[\d.e-]+ [\d.e-]+ [\d.e-]+ \([\d.e-]+, [\d.e-]+\)\n", capsys.readouterr().out)
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_every_tool_has_a_section_or_a_page(module: str) -> None:
     section = re.search(rf"^## .*`{module}`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -97,7 +97,7 @@ def test_runs_are_taken_as_what_people_have(steady: float, tmp_path: Path) -> No
         found = joulemap.repeatability([path, recording, recording.report("layer"), run, window])
     assert total_j is not None
     assert found.joules[:4] == pytest.approx([total_j] * 4)
-    assert found.joules[4] == window.energy_j  # now that no later reading comes
+    assert found.joules[4] == window.joules  # now that no later reading comes
 
 
 def imported(tmp_path: Path, watts: list[float]) -> Path:
@@ -114,7 +114,7 @@ def imported(tmp_path: Path, watts: list[float]) -> Path:
 def test_polls_in_step_with_the_load_are_shown_wrong(tmp_path: Path) -> None:
     # 200 ms of each second at 500 W, else 100 W, for 20 s and a reading: 180 W in the mean.
     path = imported(tmp_path, [500.0 if i % 50 < 10 else 100.0 for i in range(1001)])
-    found = joulemap.sampling_sensitivity(path, intervals_s=(0.02, 0.1, 1.0))
+    found = joulemap.Recording(path).sampling_sensitivity(intervals_s=(0.02, 0.1, 1.0))
     assert found.duration_s == pytest.approx(20)
     assert found.period_s == pytest.approx(0.02)
     assert found.energy_j == pytest.approx(20 * 180, rel=0.002)
@@ -131,15 +131,15 @@ def test_polls_in_step_with_the_load_are_shown_wrong(tmp_path: Path) -> None:
 def test_a_stretch_and_a_steady_load_need_few_readings(tmp_path: Path) -> None:
     path = imported(tmp_path, [400.0] * 500)
     with joulemap.Recording(path) as recording:
-        part = joulemap.sampling_sensitivity(recording, from_ns=10**9, to_ns=3 * 10**9)
+        part = recording.sampling_sensitivity(from_ns=10**9, to_ns=3 * 10**9)
         assert part.energy_j == pytest.approx(800)
         assert all(row.error < 1e-9 for row in part)
         with pytest.raises(LookupError, match="GPU 5"):
-            joulemap.sampling_sensitivity(recording, gpu=5)
+            recording.sampling_sensitivity(gpu=5)
         with pytest.raises(ValueError, match="interval"):
-            joulemap.sampling_sensitivity(recording, intervals_s=(0,))
+            recording.sampling_sensitivity(intervals_s=(0,))
         with pytest.raises(ValueError, match="empty"):
-            joulemap.sampling_sensitivity(recording, intervals_s=())
+            recording.sampling_sensitivity(intervals_s=())
 
 
 def test_readings_of_a_stretch_are_those_of_the_timeline(tmp_path: Path) -> None:

@@ -92,11 +92,11 @@ def test_the_page_on_reports_lists_all_fields_in_the_words_of_the_core() -> None
 def test_a_row_is_documented_frozen_and_can_be_copied_and_pickled(recording: Path) -> None:
     row = joulemap.Recording(recording).report("phase").rows[0]
     assert pickle.loads(pickle.dumps(row)) == row == copy.deepcopy(row)
-    assert repr(row).startswith("Row(name='work', path='work', kind='phase', type='', depth=0, calls=1, busy_s=")
+    assert repr(row).startswith("<joulemap.types.Row phase 'work': ")
     with pytest.raises(FrozenInstanceError):
         row.name = "other"  # type: ignore[misc]
     for kind, fields in ((joulemap.types.Row, _core.ROW_FIELDS), (joulemap.types.Totals, _core.TOTALS_FIELDS)):
-        assert kind.__module__ == "joulemap._report"
+        assert kind.__module__ == "joulemap._row_types"
         for name, _, _, text in fields:
             assert f"{name} : " in (kind.__doc__ or "")
             assert text in (kind.__doc__ or "")

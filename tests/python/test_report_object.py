@@ -249,18 +249,21 @@ def test_a_light_window_takes_a_millisecond(session: joulemap.Session) -> None:
     seconds = [1e-9 * (known(window.end_ns) - known(window.start_ns)) for window in windows]
     power_w = [known(energy.energy_j) / length_s for energy, length_s in zip(energies, seconds, strict=True)]
     assert max(power_w[2:]) < 1.3 * min(power_w[2:])  # the sensor remembers what was before
-    assert windows[0].energy_j == energies[0].energy_j
+    assert windows[0].joules == energies[0].energy_j
 
 
 def test_a_window_tells_its_state(session: joulemap.Session) -> None:
     window = session.window("one")
     assert repr(window) == "<joulemap.types.Scope window 'one': not begun>"
     with pytest.raises(RuntimeError, match="'one' has not begun: nothing to report"):
-        print(window.energy_j)
+        print(window.joules)
     with window:
         assert repr(window) == "<joulemap.types.Scope window 'one': open>"
-        assert known(window.energy_j) >= 0
-    assert repr(window).endswith(" s>")
+        assert known(window.joules) >= 0
+    assert re.fullmatch(r"<joulemap.types.Scope window 'one': [0-9.]+ m?s>", repr(window))  # no wait for readings
+    text = str(window)
+    assert re.fullmatch(r"[0-9.]+ ±[0-9.]+ m?J in [0-9.]+ m?s, [0-9.]+ W \(simulated GPU 0\)", text)
+    assert repr(window) == f"<joulemap.types.Scope window 'one': {text.partition(',')[0]}>"
     watch = session.watch(nn.Sequential(nn.Linear(2, 2)))
     assert repr(watch) == "<joulemap.torch.Watch 'Sequential': 2 layers>"
     watch.remove()

@@ -248,7 +248,7 @@ def test_a_request_takes_what_the_sensors_say_of_its_steps(session: joulemap.Ses
     for batch, kind in batches:
         with session.step(requests=batch) as step:
             work(session, 0.4, kind)
-        step_j = step.energy_j
+        step_j = step.joules
         assert step_j is not None
         for request, tokens in batch.items():
             expected[request.id] += step_j * tokens / sum(batch.values())

@@ -243,7 +243,7 @@ def test_where_nothing_was_traced_only_the_board_is_known() -> None:
         with pytest.raises(joulemap.Error, match="nothing of this time was traced") as none:
             window.report()
         assert "rows by board" in none.value.hint
-        assert window.report("board").totals.total_energy_j == pytest.approx(known(window.energy_j), rel=0.2)
+        assert window.report("board").totals.total_energy_j == pytest.approx(known(window.joules), rel=0.2)
 
 
 def test_a_call_that_fails_at_the_end_ends_the_session_too() -> None:

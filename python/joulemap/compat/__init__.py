@@ -22,6 +22,7 @@ MODULES = (
     "measurement",
     "powerdl",
     "profiler",
+    "zeus",
 )
 """Old names that can be imported."""
 
@@ -43,7 +44,14 @@ class _OldNames(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module itself, so that it is the same object under both names."""
-        module = import_module(f"{__name__}.{spec.name}")
+        try:
+            module = import_module(f"{__name__}.{spec.name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{spec.name}":
+                raise
+            tool = spec.name.partition(".")[0]
+            cure = f"to import {tool} itself: python -m joulemap.compat --keep {tool}"
+            raise ModuleNotFoundError(f"joulemap has no {spec.name}; {cure}", name=spec.name) from None
         spec.loader_state = module.__spec__
         return module
 

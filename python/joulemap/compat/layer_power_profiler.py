@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from joulemap import _core
 from joulemap._csv import cell
 from joulemap._gpu import find_gpu, synchronize
-from joulemap._report import Row, import_pandas
+from joulemap._report import import_pandas
+from joulemap._row_types import Row
 from joulemap.compat._shared import shared
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap._report import Group, Report, Row
+from joulemap._report import Group, Report
+from joulemap._row_types import Row
 from joulemap._tree import Node
 from joulemap.plots.style import CannotDrawError, Look, axes_width_pt, energy_text, joules, legend, plain, width_pt
 

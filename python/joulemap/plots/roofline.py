@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from joulemap._report import Report, Row
+from joulemap._report import Report
+from joulemap._row_types import Row
 from joulemap.plots.series import Array, array
 from joulemap.plots.style import MARKERS, CannotDrawError, Look, axes_width_pt, legend, plain, width_pt
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from joulemap._report import Report, Row, Sum
+from joulemap._report import Report, Sum
+from joulemap._row_types import Row
 from joulemap.plots import series
 from joulemap.plots.layers import about
 from joulemap.plots.series import array

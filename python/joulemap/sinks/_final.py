@@ -13,7 +13,8 @@ from joulemap._session import Session
 if TYPE_CHECKING:
     import torch
 
-    from joulemap._report import Report, Totals
+    from joulemap._report import Report
+    from joulemap._row_types import Totals
 
 COLUMNS = (
     "path",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from joulemap._report import Row, Sum
+from joulemap._report import Sum
+from joulemap._row_types import Row
 from joulemap._tree import grow
 from joulemap.compat.powerdl.account import take_account
 from joulemap.compat.powerdl.progress import Epoch, Inference

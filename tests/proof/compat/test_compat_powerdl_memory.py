@@ -164,7 +164,7 @@ def test_a_day_of_samples_takes_bounded_memory(tmp_path: Path) -> None:
 def series(t_s: list[float], values: list[float], lag_s: float = 0.0, window_s: float = 0.0) -> Series:
     stamps = array("q", [round(1e9 * t) for t in t_s])
     watts = array("d", values)
-    return Series("power_ring", "power", "W", "nvml", "gpu", 0, 0, "", "", "", lag_s, window_s, stamps, watts)
+    return Series("power_ring", "power", "W", "nvml", "gpu", 0, 0, "", "", False, "", lag_s, window_s, stamps, watts)
 
 
 def test_a_curve_is_straight_between_readings_and_silent_elsewhere() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from found_program import calls, recorded
 
 OVERRIDE = """
@@ -43,6 +44,26 @@ model.fit(x, y, epochs=2, batch_size=64, verbose=0, validation_split=0.25, callb
 model.fit(x, y, 64, 1, 0, [Seen()])
 """
 
+KERAS_CALLS = """
+import keras
+import numpy as np
+
+block = keras.Sequential([keras.layers.Dense(32, name="up"), keras.layers.Dense(16, name="down")], name="block")
+inputs = keras.Input((16,))
+model = keras.Model(inputs, keras.layers.Dense(4, name="head")(block(inputs)), name="net")
+other = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="up")], name="other")
+x = np.random.rand(8, 16).astype("float32")
+for _ in range(12):
+    y = other(model(x))
+print(y.shape == (8, 2))
+try:
+    model(np.zeros((8, 3), "float32"))
+except ValueError:
+    print("refused")
+model.compile("sgd", "mse")
+model.fit(x, np.zeros((8, 4)), verbose=0, epochs=2)
+"""
+
 TRAINER = """
 import tempfile
 
@@ -71,6 +92,32 @@ def test_callbacks_of_keras_see_what_they_see_without_it(tmp_path: Path) -> None
     report = recorded(tmp_path, KERAS)
     assert report["stdout"].splitlines() == ["epoch 2 6 0", "epoch 2 6 0", "epoch 1 8 0"]
     assert (report["step_phase"], report["kind_steps"]) == ("train", 2 * 6)  # the last call has no place for ours
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_eager_calls_of_keras_have_layers_and_steps(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    report = recorded(tmp_path, KERAS_CALLS.partition("model.compile")[0])
+    assert report["stdout"] == "True\nrefused\n"
+    layers = {"net", "block", "block.up", "block.down", "head"}
+    found = calls(report)
+    assert {path for path in found if not path.startswith("other")} == layers
+    assert {found[path] for path in layers - {"net"}} == {12}
+    assert (found["other"], found["other.up"]) == (12, 12)
+    assert report["step_name"] == "forward pass"
+    assert report["kind_steps"] == 12 + 1  # one was refused
+    types = {row["path"]: row["type"] for row in report["rows"] if row["kind"] == "layer"}
+    assert not any(row["kind"] == "nvtx" for row in report["rows"])  # Keras' own scopes would be the layers again
+    assert (types["block.up"], types["block"]) == ("Dense(32)", "Sequential")
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_steps_of_a_trainer_of_keras_win(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    report = recorded(tmp_path, KERAS_CALLS)
+    assert (report["step_phase"], report["kind_steps"]) == ("train", 2)
 
 
 def test_a_trainer_of_hugging_face_has_steps_layers_and_tokens(tmp_path: Path) -> None:

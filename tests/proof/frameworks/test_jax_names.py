@@ -179,6 +179,17 @@ def test_a_watched_method_is_one(watching: joulemap.Session, spans: Spans) -> No
     assert paths(spans("function")) == ["apply", "named", "named/apply"]
 
 
+def test_a_measure_waits_for_arrays_at_both_ends(watching: joulemap.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[str] = []
+    array = types.SimpleNamespace(block_until_ready=lambda: waits.append("array"))
+    jnp.ones(1).block_until_ready()  # JAX has a device since
+    monkeypatch.setattr(jax, "live_arrays", lambda: [array])
+    with joulemap.measure() as measured:
+        assert waits == ["array"]
+    assert waits == ["array"] * 2
+    assert measured.seconds > 0
+
+
 def test_what_xla_tells_of_a_watched_function_is_no_other_call(watching: joulemap.Session) -> None:
     def span(kind: str, name: str) -> Any:
         return _core.Span(_core.SPAN_KINDS[kind], name)

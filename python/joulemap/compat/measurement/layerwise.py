@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from joulemap import _core
 from joulemap._gpu import find_gpu, synchronize
-from joulemap._report import Row
+from joulemap._row_types import Row
 from joulemap._session import Session
 from joulemap.compat._shared import RowFile, shared
 

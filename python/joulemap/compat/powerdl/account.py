@@ -20,8 +20,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from joulemap import _core
-from joulemap._report import Report, Row
+from joulemap._report import Report
 from joulemap._reporting import Reporting
+from joulemap._row_types import Row
 from joulemap._tree import Node
 from joulemap.compat.powerdl.progress import BATCH, TRAIN, Epoch, Progress
 from joulemap.compat.powerdl.samples import Window

@@ -1,0 +1,1 @@
+"""Zeus: its monitor, `from joulemap.compat.zeus.monitor import ZeusMonitor`."""
