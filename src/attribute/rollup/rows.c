@@ -812,8 +812,9 @@ static void fill_row(jm_row *row, row_maker *m, size_t n)
     fill_step(row, m, n);
 }
 
-static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__attribution *a, jm_error *err)
+static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const row_maker *m, jm_error *err)
 {
+    const jm__attribution *a = m->a;
     double parts_j = 0, variance = 0;
     for (size_t i = 0; i < rows->count; i++)
         parts_j += rows->items[i].energy_self_j;
@@ -831,6 +832,7 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     row.energy_low_j = row.energy_j - half_j;
     row.energy_high_j = row.energy_j + half_j;
     row.provenance = JM_PROVENANCE_UNRESOLVED;
+    if (m->tree->steps) row.step_s = row.step_j = row.step_low_j = row.step_high_j = 0;
     bool fine = jm__vec_push(rows, row) && jm__vec_push(&rows->nodes, JM__NO_NODE);
     return fine ? JM_OK : jm__no_memory(err, "jm__rows_make");
 }
@@ -850,7 +852,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm
         if (!jm__vec_push(&rows->nodes, node)) return jm__no_memory(err, "jm__rows_make");
     }
     JM_TRY(totals_sum(totals, m->a, err));
-    JM_TRY(add_unresolved(rows, totals, m->a, err));
+    JM_TRY(add_unresolved(rows, totals, m, err));
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];
         size_t node = rows->nodes.items[i];
