@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from joulemap._diff import Diff, DiffRow
 from joulemap._machine import Board, Finding
 from joulemap._repeatability import Repeatability, SamplingSensitivity, Thinned
-from joulemap._report import Group, Quality, Report, RequestCost, Row, Sum, Totals
+from joulemap._report import Group, Quality, Report, RequestCost, Row, Stage, Sum, Totals
 from joulemap._schedule import Action, TracingCost
 from joulemap._scope import Scope
 from joulemap._serving import Request
@@ -55,6 +55,7 @@ __all__ = [
     "Series",
     "Sink",
     "Span",
+    "Stage",
     "Sum",
     "Thinned",
     "Timeline",
