@@ -127,6 +127,10 @@ JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size
 JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_sum *out, size_t *rows,
                                      jm_error *err);
 
+/* The same in a steady step; all NAN without steps. */
+JM_API jm_status jm_report_sum_paths_step(const jm_report *report, const char *pattern, jm_sum *out,
+                                          jm_error *err);
+
 /* The covariance of two rows' errors, J^2; of a row with itself its variance. NAN for `(unresolved)` and
  * unknown rows. Sensor energy of a whole (a phase) is taken as independent of its parts. USAGE: no such row.
  */

@@ -1,6 +1,7 @@
 /* The report as a text table: which rows, in which order, with which columns. */
 #include "report/text.h"
 
+#include "attribute/report.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -83,6 +84,15 @@ jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_s
     *rows = 0;
     JM_TRY(rows_match(&matching, rows, report, pattern, "jm_report_sum_paths", err));
     jm_status status = jm_report_sum(report, matching, *rows, out, err);
+    free(matching);
+    return status;
+}
+
+jm_status jm_report_sum_paths_step(const jm_report *report, const char *pattern, jm_sum *out, jm_error *err)
+{
+    size_t *matching, rows = 0;
+    JM_TRY(rows_match(&matching, &rows, report, pattern, "jm_report_sum_paths_step", err));
+    jm_status status = jm__report_sum_step(report, matching, rows, out, err);
     free(matching);
     return status;
 }
