@@ -153,9 +153,9 @@ static json_t *groups(void)
               true);
     add_field(group, "energy_high_j", JM_FIELD_REAL_OR_NONE, "Upper end of it", true);
     add_field(group, "step_s", JM_FIELD_REAL_OR_NONE, "As of a row", true);
-    add_field(group, "step_energy_j", JM_FIELD_REAL_OR_NONE, "As of a row", true);
-    add_field(group, "step_energy_low_j", JM_FIELD_REAL_OR_NONE, "Lower end of its 95 % interval", true);
-    add_field(group, "step_energy_high_j", JM_FIELD_REAL_OR_NONE, "Upper end of it", true);
+    add_field(group, "step_j", JM_FIELD_REAL_OR_NONE, "As of a row", true);
+    add_field(group, "step_low_j", JM_FIELD_REAL_OR_NONE, "Lower end of its 95 % interval", true);
+    add_field(group, "step_high_j", JM_FIELD_REAL_OR_NONE, "Upper end of it", true);
     add_field(group, "power_w", JM_FIELD_REAL_OR_NONE, "Watts", true);
     add_field(group, "share", JM_FIELD_REAL_OR_NONE, "Of the total", true);
     add_field(group, "provenance", JM_FIELD_PROVENANCE, "The worst of them", true);
