@@ -83,11 +83,11 @@
     X(REAL_OR_NONE, step_s, "step_s", JM_IN_ROW,                                                             \
       "Of busy_s, seconds in a steady step (steady_step_s); missing without steps, and by=\"span\" and "     \
       "\"request\"")                                                                                         \
-    X(REAL_OR_NONE, step_j, "step_j", JM_IN_ROW,                                                      \
+    X(REAL_OR_NONE, step_j, "step_j", JM_IN_ROW,                                                             \
       "Of energy_j, joules in a steady step; those of rows at the top add up to steady_step_j; missing "     \
       "likewise")                                                                                            \
-    X(REAL_OR_NONE, step_low_j, "step_low_j", JM_IN_ROW, "Lower end of its 95 % interval")            \
-    X(REAL_OR_NONE, step_high_j, "step_high_j", JM_IN_ROW, "Upper end of it")                         \
+    X(REAL_OR_NONE, step_low_j, "step_low_j", JM_IN_ROW, "Lower end of its 95 % interval")                   \
+    X(REAL_OR_NONE, step_high_j, "step_high_j", JM_IN_ROW, "Upper end of it")                                \
     X(PROVENANCE, provenance, "provenance", JM_IN_ROW,                                                       \
       "How the figure is known, best first:" JM_PROVENANCE_MAP(JM_QUOTED))                                   \
     X(TEXT, boards, "boards", JM_IN_ROW, "Indices of the boards: \"0\", \"0,1\"")                            \

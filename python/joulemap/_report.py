@@ -91,8 +91,8 @@ class Stage(NamedTuple):
     Attributes
     ----------
     name : str
-        "steady steps", "before the first step", "warm-up steps", "longer steps", "other kinds of steps", "between steps",
-        "after the last step", "counter sampling, tracing", "work not seen" or "unresolved".
+        "steady steps", "before the first step", "warm-up steps", "longer steps", "other kinds of steps",
+        "between steps", "after the last step", "counter sampling, tracing", "work not seen" or "unresolved".
     steps : int or None
         Number of steps; None if it is no steps.
     seconds : float or None

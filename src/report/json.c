@@ -134,10 +134,9 @@ static json_t *group_object(const void *groups, size_t i)
         rows, "calls", (json_int_t)group->calls, "busy_s", jm__json_real(group->busy_s), "energy_j",
         jm__json_real(group->energy_j), "energy_low_j", jm__json_real(group->energy_low_j), "energy_high_j",
         jm__json_real(group->energy_high_j), "step_s", jm__json_real(group->step_s), "step_j",
-        jm__json_real(group->step_j), "step_low_j", jm__json_real(group->step_low_j),
-        "step_high_j", jm__json_real(group->step_high_j), "power_w", jm__json_real(group->power_w),
-        "share", jm__json_real(group->share), "provenance",
-        jm__json_text(jm_provenance_text(group->provenance)));
+        jm__json_real(group->step_j), "step_low_j", jm__json_real(group->step_low_j), "step_high_j",
+        jm__json_real(group->step_high_j), "power_w", jm__json_real(group->power_w), "share",
+        jm__json_real(group->share), "provenance", jm__json_text(jm_provenance_text(group->provenance)));
 }
 
 /* Groups of layers; by other keys each row would be a group of its own. */
