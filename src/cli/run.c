@@ -219,9 +219,11 @@ static void print_mean(const jm_repeats *stats, const char *unit)
     size_t s = unit[0] == 's'; /* nobody says kiloseconds */
     while (s + 1 < sizeof scales / sizeof *scales && fabs(stats->mean) < scales[s].size)
         s++;
-    double half = (stats->high - stats->low) / 2;
-    cli_message_part("%.4g", stats->mean / scales[s].size);
-    if (isfinite(half)) cli_message_part(" ±%.2g", half / scales[s].size);
+    double half = (stats->high - stats->low) / 2 / scales[s].size, mean = stats->mean / scales[s].size;
+    int decimals = half > 0 ? 1 - (int)floor(log10(half)) : 2;
+    if (decimals < 0) decimals = 0;
+    cli_message_part("%.*f", decimals, mean);
+    if (isfinite(half)) cli_message_part(" ±%.*f", decimals, half);
     cli_message_part(" %s%s", scales[s].prefix, unit);
 }
 

@@ -278,20 +278,47 @@ static void add_waiting(const summary *s)
     add_line(s, "waiting", &text);
 }
 
-/* What is not in the steady steps. */
-static void add_outside(const summary *s)
+static jm_status add_time(const summary *s, jm__strbuf *text, const char *where, int64_t from_ns,
+                          int64_t to_ns, jm_error *err)
 {
-    jm__strbuf text = {0};
+    jm_sum sum;
+    char energy[JM_CELL], time[JM_CELL];
+    if (to_ns - from_ns < 100000000) return JM_OK; /* less than a sensor tells */
+    JM_TRY(jm_recording_energy(s->recording, 0, from_ns, to_ns, &sum, err));
+    if (isnan(sum.energy_j)) return JM_OK;
+    jm__format_energy(energy, sum.energy_j, NAN, NAN);
+    jm__format_time(time, 1e-9 * (double)(to_ns - from_ns));
+    jm__strbuf_format(text, "%s%s in %s %s", text->length > 0 ? ", " : "", energy, time, where);
+    return JM_OK;
+}
+
+static void add_stages(const summary *s, jm__strbuf *text)
+{
     for (size_t i = 0; i < jm_report_stage_count(s->report); i++) {
         const jm_stage *stage = jm_report_stage(s->report, i);
         char energy[JM_CELL], time[JM_CELL];
-        if (i == 0 || !(stage->seconds >= 0.1)) continue; /* less than a sensor tells */
+        bool steps = stage->steps > 0 && i > 0; /* the steady ones are the first */
+        if (!steps || !(stage->seconds >= 0.1)) continue;
         jm__format_energy(energy, stage->energy_j, NAN, NAN);
         jm__format_time(time, stage->seconds);
-        jm__strbuf_format(&text, "%s%s in %s %s%s", text.length > 0 ? ", " : "", energy, time,
-                          stage->steps > 0 ? "of " : "", stage->name);
+        jm__strbuf_format(text, "%s%s in %s of %s", text->length > 0 ? ", " : "", energy, time, stage->name);
+    }
+}
+
+/* What is not in the steady steps. Before and after them is all of the run, also what was not traced. */
+static jm_status add_outside(const summary *s, jm_error *err)
+{
+    jm__strbuf text = {0};
+    jm_status status = JM_OK;
+    if (jm__has_steps(s->totals)) {
+        const jm__scope *scope = jm__report_scope(s->report);
+        status = add_time(s, &text, "before the first step", scope->run.from_ns, scope->steps.first_ns, err);
+        add_stages(s, &text);
+        if (status == JM_OK)
+            status = add_time(s, &text, "after the last", scope->steps.last_ns, scope->run.to_ns, err);
     }
     add_line(s, "outside", &text);
+    return status;
 }
 
 static void add_quality(const summary *s)
@@ -362,7 +389,7 @@ static jm_status make(const summary *s, jm_error *err)
     if (jm__has_steps(s->totals)) JM_TRY(add_boards(s, err));
     JM_TRY(add_parts(s, err));
     add_waiting(s);
-    add_outside(s);
+    JM_TRY(add_outside(s, err));
     add_quality(s);
     add_before(s);
     return JM_OK;
