@@ -514,6 +514,7 @@ typedef struct view {
     jm__row_traits traits;
     bool per_step;     /* figures of a steady step, not of the run */
     size_t in_no_step; /* rows left out, as they have no time in such a step */
+    double most_w;     /* of the rows that are shown */
 } view;
 
 /* A top-level row with less than this share of the total is ranked with the inner rows. */
@@ -688,6 +689,7 @@ static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, cons
             part->sum.energy_low_j = part->sum.step_low_j;
             part->sum.energy_high_j = part->sum.step_high_j;
         }
+        if (part->sum.power_w > v->most_w) v->most_w = part->sum.power_w;
         if (!add_line(table, v, shown, needs_kind(shared, &part->sum, by_span)))
             return jm__no_memory(err, "jm_report_text");
     }
@@ -742,9 +744,9 @@ static void set_up_columns(jm__table *table, view *v)
     set_up_shown_columns(table, &v->traits, unit);
 }
 
-/* Fill an empty table, which the caller frees, also after an error. */
-static jm_status rows_table(jm__table *table, const jm_report *report, const jm_text_options *options,
-                            jm_error *err)
+/* Fill an empty table, which the caller frees, also after an error. `most_w`: the largest power in it. */
+static jm_status rows_table(jm__table *table, double *most_w, const jm_report *report,
+                            const jm_text_options *options, jm_error *err)
 {
     view v = {.report = report, .options = options};
     v.traits.by_kernel = jm_report_options_get(report)->by == JM_BY_KERNEL;
@@ -764,6 +766,7 @@ static jm_status rows_table(jm__table *table, const jm_report *report, const jm_
         set_up_columns(table, &v);
         status = fill_table(table, &v, err);
     }
+    *most_w = v.most_w;
     free(selected);
     jm__vec_free(&v.picks);
     jm__fold_free(&v.fold);
@@ -888,11 +891,29 @@ static jm_status add_waits(jm__strbuf *out, const jm_report *report, size_t widt
     return status;
 }
 
-static jm_status write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
-                            const jm__table *table, jm_error *err)
+/* Powers above the GPU's limit stand there with their reason. `head`: of the table that was printed. */
+static void add_over_limit(jm__strbuf *out, const jm_report *report, double most_w, const char *head,
+                           size_t width)
 {
-    size_t width = options->width > 0 ? (size_t)options->width : 0;
+    double limit_w = jm_report_quality_get(report)->power_limit_w;
+    const char *title = head != NULL ? strstr(head, " power ") : NULL,
+               *end = strchr(head != NULL ? head : "", '\n');
+    char limit[JM_CELL];
+    if (!(limit_w > 0 && most_w > 1.02 * limit_w) || title == NULL || title > end)
+        return; /* or the column is left out */
+    jm__format_power(limit, limit_w);
+    jm__strbuf text = {0};
+    jm__strbuf_format(&text, "More watts than the limit, %s: a GPU holds it in the mean, not in each kernel.",
+                      limit);
+    jm__wrap_take(out, "", 0, &text, width);
+}
+
+static jm_status write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
+                            const jm__table *table, double most_w, jm_error *err)
+{
+    size_t width = options->width > 0 ? (size_t)options->width : 0, head = out->length;
     jm__table_print(out, table, width);
+    if (!out->failed) add_over_limit(out, report, most_w, out->text + head, width);
     add_whole_name(out, report, options->row, width);
     jm__strbuf_add(out, "\n");
     if (jm_report_stage_count(report) > 0 && !options->total && options->match == NULL && options->row == 0)
@@ -911,9 +932,10 @@ jm_status jm_report_text(const jm_report *report, const jm_text_options *options
     JM_TRY(jm__options_copy(&selected, sizeof selected, options, "jm_report_text", err));
     jm__table table;
     jm__strbuf text = {0};
-    jm_status status = rows_table(&table, report, &selected, err);
+    double most_w = 0;
+    jm_status status = rows_table(&table, &most_w, report, &selected, err);
     if (status == JM_OK) status = add_head(&text, report, &selected, err);
-    if (status == JM_OK) status = write_text(&text, report, &selected, &table, err);
+    if (status == JM_OK) status = write_text(&text, report, &selected, &table, most_w, err);
     jm__table_free(&table);
     return jm__hand_over(out, &text, status, "jm_report_text", err);
 }

@@ -492,6 +492,22 @@ static void test_names_from_elsewhere_do_no_harm(void **state)
     free(json);
 }
 
+static void test_watts_above_the_limit_have_their_reason_where_they_stand(void **state)
+{
+    (void)state;
+    static const struct {
+        double limit_w;
+        int width;
+        bool said;
+    } cases[] = {{100, 200, true}, {1000, 200, false}, {NAN, 200, false}, {100, 40, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_report.quality.power_limit_w = cases[i].limit_w;
+        char *text = text_of(cases[i].width, 0);
+        assert_int_equal(has(text, "More watts than the limit, 100 W: a GPU holds it"), cases[i].said);
+        free(text);
+    }
+}
+
 static void test_csv_leaves_absent_figures_empty(void **state)
 {
     (void)state;
@@ -637,6 +653,7 @@ int main(void)
         cmocka_unit_test_setup(test_absent_figures_are_dashes_and_nulls, reset),
         cmocka_unit_test_setup(test_json_has_the_promised_keys, reset),
         cmocka_unit_test_setup(test_names_from_elsewhere_do_no_harm, reset),
+        cmocka_unit_test_setup(test_watts_above_the_limit_have_their_reason_where_they_stand, reset),
         cmocka_unit_test_setup(test_csv_leaves_absent_figures_empty, reset),
         cmocka_unit_test_setup(test_export_that_does_not_reach_the_disk_is_an_error, reset),
         cmocka_unit_test_setup(test_the_kind_is_said_of_paths_that_two_rows_have, reset),
