@@ -16,7 +16,7 @@ extern "C" {
     X(TOKEN, "token")
 
 typedef enum jm_per {
-    JM_PER_FITTING, /* step if all runs have steps, else run */
+    JM_PER_FITTING, /* step if all runs have steady steps of one kind, else run */
 #define X(name, text) JM_PER_##name,
     JM_PER_MAP(X)
 #undef X
@@ -64,9 +64,9 @@ typedef struct jm_diff_options {
 } jm_diff_options;
 
 /* One row of the two sides, or their totals. Energies are joules per unit (jm_diff_per), relative to the
- * sensors. For a single run they are its report's, with the ends of the 95 % interval; for several runs the
- * mean over those that have the row. NAN if missing, and on a side without the row. Texts live as long as the
- * reports. */
+ * sensors: of the steady steps, or of the whole run. For a single run they are its report's, with the ends of
+ * the 95 % interval; for several runs the mean over those that have the row. NAN if missing, and on a side
+ * without the row. Texts live as long as the reports. */
 typedef struct jm_diff_row {
     const char *name;
     const char *path; /* in the first run that has it */
@@ -85,6 +85,7 @@ typedef struct jm_diff_row {
     /* Standard deviation (n - 1) of a side's runs; NAN: fewer than two. */
     double a_deviation_j;
     double b_deviation_j;
+    double a_s, b_s; /* busy seconds per unit, of the total all seconds; the mean; NAN as energies */
 } jm_diff_row;
 
 typedef struct jm_diff jm_diff;

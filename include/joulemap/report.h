@@ -127,6 +127,10 @@ JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size
 JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_sum *out, size_t *rows,
                                      jm_error *err);
 
+/* The same in a steady step; all NAN without steps. */
+JM_API jm_status jm_report_sum_paths_step(const jm_report *report, const char *pattern, jm_sum *out,
+                                          jm_error *err);
+
 /* The covariance of two rows' errors, J^2; of a row with itself its variance. NAN for `(unresolved)` and
  * unknown rows. Sensor energy of a whole (a phase) is taken as independent of its parts. USAGE: no such row.
  */
@@ -156,6 +160,8 @@ typedef struct jm_group {
     double energy_j;     /* NAN if unknown */
     double energy_low_j; /* 95 % interval of the sum; NAN also for the smallest of very many groups */
     double energy_high_j;
+    double step_s; /* as in a row; NAN without steps */
+    double step_j, step_low_j, step_high_j;
     double power_w;           /* NAN if it was never busy */
     double share;             /* of the total; NAN if unknown */
     jm_provenance provenance; /* the worst of the members */
@@ -168,6 +174,32 @@ JM_API jm_status jm_groups_create(jm_groups **out, const jm_report *report, jm_e
 JM_API void jm_groups_free(jm_groups *groups);
 JM_API size_t jm_group_count(const jm_groups *groups);
 JM_API const jm_group *jm_group_get(const jm_groups *groups, size_t group);
+
+/* The parts of a run with steps, in this order. name, text */
+#define JM_STAGE_MAP(X)                                                                                      \
+    X(STEADY, "steady steps")                                                                                \
+    X(BEFORE, "before the first step")                                                                       \
+    X(WARM_UP, "warm-up steps")                                                                              \
+    X(LONGER, "longer steps") /* of more than twice the median time: a checkpoint */                         \
+    X(OTHER, "other kinds of steps")                                                                         \
+    X(BETWEEN, "between steps")                                                                              \
+    X(AFTER, "after the last step")                                                                          \
+    X(MEASURING, "counter sampling, tracing") /* in no step */                                               \
+    X(UNSEEN, "work not seen")                /* of programs that were not recorded */                       \
+    X(UNRESOLVED, "unresolved")               /* as the row */
+
+/* A part of a run; the joules of all add up to total_energy_j, and the seconds to the report's time. */
+typedef struct jm_stage {
+    const char *name;
+    int64_t steps;   /* less than 0: it is no steps */
+    double seconds;  /* NAN: it is in the others' time */
+    double energy_j; /* of the steady steps by the fit; the rest shares the remainder as the sensors saw it */
+} jm_stage;
+
+/* 0 for a run without steps, and where the energy of its steps is not known. Parts without anything are left
+ * out. */
+JM_API size_t jm_report_stage_count(const jm_report *report);
+JM_API const jm_stage *jm_report_stage(const jm_report *report, size_t stage);
 
 /* A board whose energy is in the total. */
 typedef struct jm_report_board {

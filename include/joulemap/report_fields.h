@@ -77,9 +77,17 @@
     X(REAL_OR_NONE, energy_self_j, "energy_self_j", JM_IN_ROW,                                               \
       "Joules without children; those of all rows add up to total_energy_j")                                 \
     X(REAL_OR_NONE, power_w, "power_w", JM_IN_ROW,                                                           \
-      "energy_j / busy_s, watts; missing where it was never busy")                                           \
+      "Watts: energy_j / busy_s, of a board / all of its time; missing where it was never busy")             \
     X(REAL_OR_NONE, share, "share", JM_IN_ROW,                                                               \
       "energy_j / total_energy_j; missing where the total is not known")                                     \
+    X(REAL_OR_NONE, step_s, "step_s", JM_IN_ROW,                                                             \
+      "Of busy_s, seconds in a steady step (steady_step_s); missing without steps, and by=\"span\" and "     \
+      "\"request\"")                                                                                         \
+    X(REAL_OR_NONE, step_j, "step_j", JM_IN_ROW,                                                             \
+      "Of energy_j, joules in a steady step; those of rows at the top add up to steady_step_j; missing "     \
+      "likewise")                                                                                            \
+    X(REAL_OR_NONE, step_low_j, "step_low_j", JM_IN_ROW, "Lower end of its 95 % interval")                   \
+    X(REAL_OR_NONE, step_high_j, "step_high_j", JM_IN_ROW, "Upper end of it")                                \
     X(PROVENANCE, provenance, "provenance", JM_IN_ROW,                                                       \
       "How the figure is known, best first:" JM_PROVENANCE_MAP(JM_QUOTED))                                   \
     X(TEXT, boards, "boards", JM_IN_ROW, "Indices of the boards: \"0\", \"0,1\"")                            \

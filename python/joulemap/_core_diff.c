@@ -104,6 +104,8 @@ static PyObject *row_dict(const jm_diff_row *row)
         {"b_runs", PyLong_FromSize_t(row->b_runs)},
         {"a_deviation_j", core_number(row->a_deviation_j)},
         {"b_deviation_j", core_number(row->b_deviation_j)},
+        {"a_s", core_number(row->a_s)},
+        {"b_s", core_number(row->b_s)},
     };
     return core_dict_take(items, sizeof items / sizeof *items);
 }

@@ -192,11 +192,30 @@ static PyObject *group_dict(const jm_group *group)
         {"energy_j", core_number(group->energy_j)},
         {"energy_low_j", core_number(group->energy_low_j)},
         {"energy_high_j", core_number(group->energy_high_j)},
+        {"step_s", core_number(group->step_s)},
+        {"step_j", core_number(group->step_j)},
+        {"step_low_j", core_number(group->step_low_j)},
+        {"step_high_j", core_number(group->step_high_j)},
         {"power_w", core_number(group->power_w)},
         {"share", core_number(group->share)},
         {"provenance", core_text(jm_provenance_text(group->provenance))},
     };
     return core_dict_take(items, sizeof items / sizeof *items);
+}
+
+static PyObject *report_stages(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const jm_report *report = ((core_report *)object)->report;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < jm_report_stage_count(report); i++) {
+        const jm_stage *stage = jm_report_stage(report, i);
+        PyObject *steps = stage->steps < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(stage->steps);
+        PyObject *item = Py_BuildValue("(NNNN)", core_text(stage->name), steps, core_number(stage->seconds),
+                                       core_number(stage->energy_j));
+        if (core_append(list, item) < 0) Py_CLEAR(list);
+    }
+    return list;
 }
 
 static PyObject *report_groups(PyObject *object, PyObject *unused)
@@ -422,6 +441,7 @@ static PyMethodDef report_methods[] = {
      "wants_spans() -> bool: whether html() can use a report by span."},
     {"fragment", report_fragment, METH_VARARGS, "fragment(limit) -> str: a table of HTML, for notebooks."},
     {"csv", report_csv, METH_NOARGS, "csv() -> str"},
+    {"stages", report_stages, METH_NOARGS, "stages() -> list[tuple]: the fields of joulemap.types.Stage."},
     {"groups", report_groups, METH_NOARGS, "groups() -> list[dict]: the fields of joulemap.types.Group."},
     {"sum_paths", report_sum_paths, METH_VARARGS,
      "sum_paths(pattern) -> tuple: energy of the rows that match, and its 95 % interval."},

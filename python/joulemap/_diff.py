@@ -48,6 +48,8 @@ class DiffRow:
         Number of runs of each side that have the row.
     a_deviation_j, b_deviation_j : float or None
         Standard deviation (n - 1) of one run of the side; None for fewer than two runs.
+    a_s, b_s : float or None
+        Busy seconds per unit, of the total all seconds; the mean over the runs.
     """
 
     name: str
@@ -68,6 +70,8 @@ class DiffRow:
     b_runs: int
     a_deviation_j: float | None
     b_deviation_j: float | None
+    a_s: float | None
+    b_s: float | None
 
     def _figures(self) -> tuple[str, str, str]:
         """Return both energies and the change as texts; a side without the row has an empty one."""

@@ -39,6 +39,28 @@ class Sum(NamedTuple):
         return f"<joulemap.types.Sum {energy_text(*self)}>"
 
 
+class Stage(NamedTuple):
+    """A part of a run with steps: the steady steps, what is before, between and after them.
+
+    Attributes
+    ----------
+    name : str
+        "steady steps", "before the first step", "warm-up steps", "longer steps", "other kinds of steps",
+        "between steps", "after the last step", "counter sampling, tracing", "work not seen" or "unresolved".
+    steps : int or None
+        Number of steps; None if it is no steps.
+    seconds : float or None
+        Its time; None if that is in the others' time.
+    energy_j : float
+        Joules; those of all parts add up to `Totals.total_energy_j`.
+    """
+
+    name: str
+    steps: int | None
+    seconds: float | None
+    energy_j: float
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Group:
     """A group of equal layers, as the table shows them; by other keys than the layer each row is a group.
@@ -64,6 +86,8 @@ class Group:
     energy_j, energy_low_j, energy_high_j : float or None
         Joules with all children, and the 95 % interval of the sum; None if not known. If there are very many groups,
         the smallest ones have no interval.
+    step_s, step_j, step_low_j, step_high_j : float or None
+        The same in a steady step, as in `Row`; None without steps.
     power_w, share : float or None
         Watts while busy, and the share of the total.
     provenance : str
@@ -82,6 +106,10 @@ class Group:
     energy_j: float | None
     energy_low_j: float | None
     energy_high_j: float | None
+    step_s: float | None
+    step_j: float | None
+    step_low_j: float | None
+    step_high_j: float | None
     power_w: float | None
     share: float | None
     provenance: str
@@ -293,6 +321,11 @@ class Report:
             If `by` is no key.
         """
         return grow(self._rows(by))
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The parts of a run with steps, whose joules add up to the total; empty without steps."""
+        return [Stage(*fields) for fields in self._core(None).stages()]
 
     def groups(self, by: str | None = None) -> list[Group]:
         """Return groups of equal layers, as the table shows them, each with the interval of its sum.

@@ -9,7 +9,7 @@ from joulemap._diff import Diff, DiffRow
 from joulemap._machine import Board, Finding
 from joulemap._measure import Measure
 from joulemap._repeatability import Repeatability
-from joulemap._report import Group, Report, RequestCost, Sum
+from joulemap._report import Group, Report, RequestCost, Stage, Sum
 from joulemap._row_types import Quality, Row, Totals
 from joulemap._sampling import SamplingSensitivity, Thinned
 from joulemap._schedule import Action, TracingCost
@@ -59,6 +59,7 @@ __all__ = [
     "Series",
     "Sink",
     "Span",
+    "Stage",
     "Sum",
     "Thinned",
     "Timeline",

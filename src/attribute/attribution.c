@@ -57,6 +57,8 @@ static jm_status find_extrapolated(jm__attribution *a, jm__board_part *part, jm_
     bool fine = uses != NULL && jm__extrapolated_find(&part->time.extrapolated, &requested) &&
                 jm__intervals_add_all(&part->time.traced, &part->time.windows) &&
                 jm__intervals_subtract(&part->time.traced, &part->time.extrapolated.time) &&
+                jm__intervals_add_all(&part->time.steady_traced, &part->time.steady) &&
+                jm__intervals_intersect(&part->time.steady_traced, &part->time.traced) &&
                 jm__intervals_subtract(&part->time.learn, &part->time.extrapolated.time) &&
                 jm__intervals_add_all(&part->time.unknown, &a->scope.untraced) && leave_jumps_out(a, part) &&
                 jm__intervals_add_all(&part->time.unknown, &part->time.extrapolated.time);
@@ -251,6 +253,7 @@ static bool leave_unrecorded_out(jm__board_part *part, jm__total *rest)
     bool fine = jm__intervals_add_all(&part->time.unrecorded, time) &&
                 jm__intervals_intersect(&part->time.unrecorded, &part->time.traced) &&
                 jm__intervals_subtract(&part->time.traced, time) &&
+                jm__intervals_subtract(&part->time.steady_traced, time) &&
                 jm__intervals_subtract(&part->time.learn, time) &&
                 jm__intervals_add_all(&part->time.unknown, time);
     jm__intervals_normalise(&part->time.unknown);

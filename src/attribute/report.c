@@ -6,6 +6,7 @@
 #include "attribute/notes/quality.h"
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"
+#include "attribute/rollup/stages.h"
 #include "attribute/rollup/sums.h"
 #include "base/options.h"
 #include "base/status.h"
@@ -22,6 +23,7 @@ struct jm_report {
     jm__rows rows;
     jm__notes notes;
     jm_report_totals totals;
+    jm__stages stages;
     jm__quality quality;
     jm_report_options options; /* its texts are copied below */
     char *phase;
@@ -68,6 +70,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     jm__work_drop_cells(&a->work);
     if (status == JM_OK) status = jm__class_variance_find(a, &report->tree, err);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
+    if (status == JM_OK) status = jm__stages_find(&report->stages, a, &report->totals, err);
     const jm__sums sums = sums_of(report);
     if (status == JM_OK) status = jm__request_totals_find(&report->totals, &sums, err);
     if (status == JM_OK) status = jm__notes_write(&report->notes, a, err);
@@ -143,6 +146,13 @@ jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row
     return jm__sums_covariance(&sums, row_a, row_b, out_j2, err);
 }
 
+jm_status jm__report_sum_step(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
+                              jm_error *err)
+{
+    const jm__sums sums = sums_of(report);
+    return jm__sums_step(&sums, rows, count, out, err);
+}
+
 size_t jm_report_row_count(const jm_report *report)
 {
     return report->rows.count;
@@ -182,6 +192,16 @@ const jm_report_totals *jm_report_totals_get(const jm_report *report)
 const jm_report_quality *jm_report_quality_get(const jm_report *report)
 {
     return &report->quality.figures;
+}
+
+size_t jm_report_stage_count(const jm_report *report)
+{
+    return report->stages.count;
+}
+
+const jm_stage *jm_report_stage(const jm_report *report, size_t stage)
+{
+    return stage < report->stages.count ? &report->stages.items[stage] : NULL;
 }
 
 size_t jm_report_board_count(const jm_report *report)

@@ -209,7 +209,8 @@ static int run(const cli_args *args)
 
 static const cli_option options_table[] = {
     CLI_RUN_VIEW_OPTIONS(cli_view_keys + 1),
-    {"--per", 0, "UNIT", "what joules are divided by (default: step if all runs have steps, else run)",
+    {"--per", 0, "UNIT",
+     "what joules are divided by (default: step if all runs have steps of one kind, else run)",
      per_choices + 1},
     {"--fail-over", 0, "SHARE",
      "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) higher in B: with all of its 95 % "
@@ -232,10 +233,15 @@ const cli_verb cli_verb_diff = {
         "run: less, more, or no difference seen, by whether the 95 % interval of the difference leaves out "
         "0. Rows are matched by path and kind; \"module\" (DistributedDataParallel, DataParallel) and "
         "\"_orig_mod\" (torch.compile) in paths of layers count for nothing. Rows below 0.5 % of the total "
-        "on both sides are counted, not shown. Equal layers that changed alike share a row.\n\n"
+        "on both sides are counted, not shown. Equal layers that changed alike share a row. What one side "
+        "alone "
+        "has comes first.\n\n"
+        "A step is a steady one of the kind with the most time, so runs of different length do not differ by "
+        "that.\n\n"
         "Of several recordings a side, those of A before \"--\" and those of B after it, each figure is the "
         "mean over the runs of its side, and the intervals hold the spread from run to run. A single run "
-        "does not show how much runs vary: three or more of each side are better than two.\n\n"
+        "does not show how much runs vary: three or more of each side are better than two, and `joulemap run "
+        "--repeat 5` makes five.\n\n"
         "On one GPU the sensor's gain error is the same in all runs and cancels; between two GPUs the "
         "intervals hold the gain errors of both.\n\n"
         "Exit code: 0, and with --fail-over 1 if B is surely over; else as in all verbs.\n\n"

@@ -20,18 +20,20 @@
 #define USUAL_BUDGET 0.01 /* of `joulemap run`: nobody runs a program that gets slower every time */
 #define COUNTERS_S   1.8  /* seconds of each minute, for --counters without an argument */
 
-/* Fills in the path. CLI_GO_ON, or the exit code. */
-static int choose_path(cli_recorder *r)
+int cli_recorder_path(const cli_args *args, char path[PATH_MAX])
 {
-    r->path = cli_get(r->args, "--output");
-    if (r->path != NULL) return CLI_GO_ON;
-    r->path = r->name;
-    if (r->args->verb->keeps_runs) return cli_store_add(r->args, r->name);
+    const char *given = cli_get(args, "--output");
+    if (given != NULL && strlen(given) >= PATH_MAX)
+        return cli_error(args, JM_LIMIT, "give a shorter one", "the path of the recording is too long");
+    if (given == NULL && args->verb->keeps_runs) return cli_store_add(args, path);
     time_t now = time(NULL);
     struct tm local;
     char date[32] = "";
     if (localtime_r(&now, &local) != NULL) strftime(date, sizeof date, "%Y%m%d-%H%M%S", &local);
-    snprintf(r->name, sizeof r->name, "joulemap-%s-%d.joulemap", date, (int)getpid());
+    if (given != NULL)
+        snprintf(path, PATH_MAX, "%s", given);
+    else
+        snprintf(path, PATH_MAX, "joulemap-%s-%d.joulemap", date, (int)getpid());
     return CLI_GO_ON;
 }
 
@@ -97,7 +99,8 @@ static void report_end(const cli_args *args, const cli_child *child)
                     "processes that the command started still run; what they do from now on is not recorded");
 }
 
-int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
+/* `path`: NULL: that of the options, or a new one. */
+static int start_for(cli_recorder *r, const cli_args *args, const char *command, const char *path)
 {
     static const double least_bytes = 10e6; /* the sampler alone takes 1 MB an hour, condensed */
     jm_error err;
@@ -116,17 +119,27 @@ int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *co
         !cli_get_duration(args, "--keep", 60, &options.keep_s) ||
         !cli_get_size(args, "--max-size", least_bytes, &options.max_bytes))
         return jm_status_exit_code(JM_USAGE);
-    int code = choose_path(r);
+    int code = path == NULL ? cli_recorder_path(args, r->name) : CLI_GO_ON;
     if (code != CLI_GO_ON) return code;
-    options.path = r->path;
+    options.path = r->path = path != NULL ? path : r->name;
     cli_child_prepare();
     return start_run(&r->run, &options, &err) == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
+int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
+{
+    return start_for(r, args, command, NULL);
+}
+
 int cli_recorder_start(cli_recorder *r, const cli_args *args)
 {
+    return cli_recorder_start_into(r, args, NULL);
+}
+
+int cli_recorder_start_into(cli_recorder *r, const cli_args *args, const char *path)
+{
     char *command = cli_child_text(cli_command(args));
-    int code = cli_recorder_start_for(r, args, command);
+    int code = start_for(r, args, command, path);
     free(command);
     if (code != CLI_GO_ON) return code;
     if (!cli_has(args, "--no-kernels")) report_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");

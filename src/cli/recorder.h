@@ -56,6 +56,12 @@ typedef struct cli_recorder {
  * Start reading the boards. */
 int cli_recorder_start(cli_recorder *recorder, const cli_args *args);
 
+/* The same into a given file, which is borrowed. */
+int cli_recorder_start_into(cli_recorder *recorder, const cli_args *args, const char *path);
+
+/* The path that cli_recorder_start takes: what --output says, or a new one. */
+int cli_recorder_path(const cli_args *args, char path[PATH_MAX]);
+
 /* The same for a command that runs already. `command`: its command line as text; NULL: unknown. */
 int cli_recorder_start_for(cli_recorder *recorder, const cli_args *args, const char *command);
 

@@ -4,6 +4,7 @@
 #include "cli/view.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,10 +32,12 @@ static json_t *sum_json(const jm_report *report, const char *pattern, size_t row
 
 static int print_sum(const cli_args *args, const jm_report *report, const char *pattern)
 {
-    jm_sum sum;
+    jm_sum sum, step;
     size_t rows;
     jm_error err = {0};
-    if (jm_report_sum_paths(report, pattern, &sum, &rows, &err) != JM_OK) return cli_fail(args, &err);
+    if (jm_report_sum_paths(report, pattern, &sum, &rows, &err) != JM_OK ||
+        jm_report_sum_paths_step(report, pattern, &step, &err) != JM_OK)
+        return cli_fail(args, &err);
     cli_progress(NULL);
     if (cli_has(args, "--json")) return cli_json_write(args, sum_json(report, pattern, rows, &sum));
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -42,7 +45,7 @@ static int print_sum(const cli_args *args, const jm_report *report, const char *
     cli_energy_print(stdout, sum.energy_j, sum.low_j, sum.high_j, 0);
     if (totals->total_energy_j > 0)
         printf(", %.1f %% of the total", 100 * sum.energy_j / totals->total_energy_j);
-    if (totals->steps > 1) printf(", %.4g J a step", sum.energy_j / (double)totals->steps);
+    if (totals->steady_steps > 1 && !isnan(step.energy_j)) printf(", %.4g J a step", step.energy_j);
     printf("; %zu row%s\n", rows, rows == 1 ? "" : "s");
     return 0;
 }
@@ -191,7 +194,7 @@ static const cli_option options_table[] = {
      NULL},
     {"--kernel", 0, "NAME", "only kernels whose name contains NAME, or the kernel with this number ([#4])",
      NULL},
-    {"--total", 0, NULL, "joules of the whole run, not of a step", NULL},
+    {"--total", 0, NULL, "figures of the whole run, not of a step", NULL},
     {"--expand", 'e', NULL, "equal layers one by one; otherwise they share a row", NULL},
     {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL},
     {"--wide", 'w', NULL, "cut no name, leave out no column", NULL},
@@ -210,6 +213,8 @@ const cli_verb cli_verb_report = {
         "request of a server. A parent's row holds the energy of its children too; the share is that of the "
         "total. Idle time, kernels of collectives (NCCL, NVSHMEM, RCCL), work outside of any layer, and what "
         "the data cannot separate are rows of their own, so that nothing is missing from the total.\n\n"
+        "If the run has steps, figures are of a steady step of the kind with the most time. What start-up, "
+        "warm-up, other steps and the rest took is in a second table; all adds up to the total.\n\n"
         "The column \"known\" shows the source: measured, fitted (by the fit of the sensor's readings to "
         "what ran), counters (hardware counters times their weights on this GPU), isolated, given (by "
         "--prior), weak (the data say less than what was assumed before), or unresolved (the data cannot "

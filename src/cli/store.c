@@ -42,14 +42,15 @@ static bool find_project(char *folder, size_t size)
     return true;
 }
 
-/* Only what `joulemap run` has named: "20261129-181530.123-4567.joulemap". */
+/* Only what `joulemap run` has named: "20261129-181530.123-4567.joulemap", of a repeated one "...-4567-02".
+ */
 static bool is_recording(const char *name)
 {
     static const char form[] = "dddddddd-dddddd.ddd-";
     for (size_t i = 0; form[i] != '\0'; i++)
         if (form[i] == 'd' ? name[i] < '0' || name[i] > '9' : name[i] != form[i]) return false;
     const char *rest = name + sizeof form - 1;
-    return strcmp(rest + strspn(rest, "0123456789"), suffix) == 0;
+    return strcmp(rest + strspn(rest, "0123456789-"), suffix) == 0;
 }
 
 /* Names begin with the time. */

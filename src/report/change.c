@@ -31,13 +31,14 @@ static double half_of_mean(jm__runs_mean *mean, const jm__run_figure *runs, size
 
 jm__runs_mean jm__runs_mean_of(const jm__run_figure *runs, size_t count, const double *student)
 {
-    jm__runs_mean mean = {.energy_j = NAN, .low_j = NAN, .high_j = NAN, .deviation_j = NAN};
-    double sum = 0, own_j2 = 0;
+    jm__runs_mean mean = {.energy_j = NAN, .low_j = NAN, .high_j = NAN, .deviation_j = NAN, .seconds = NAN};
+    double sum = 0, sum_s = 0, own_j2 = 0;
     bool below_zero = false;
     for (size_t i = 0; i < count; i++) {
         if (!runs[i].there) continue;
         mean.runs++;
         sum += runs[i].energy_j;
+        sum_s += runs[i].seconds;
         own_j2 += square(wider_half(runs[i].energy_j, runs[i].low_j, runs[i].high_j) / JM_NORMAL_95);
         below_zero = below_zero || runs[i].low_j < 0;
         mean.low_j = runs[i].low_j;
@@ -45,6 +46,7 @@ jm__runs_mean jm__runs_mean_of(const jm__run_figure *runs, size_t count, const d
     }
     if (mean.runs == 0) return mean;
     mean.energy_j = sum / (double)mean.runs;
+    mean.seconds = sum_s / (double)mean.runs;
     if (mean.runs == 1) return mean;
     double half = half_of_mean(&mean, runs, count, own_j2 / (double)mean.runs, student[mean.runs]);
     mean.low_j = mean.energy_j - half;

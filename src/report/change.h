@@ -9,6 +9,7 @@
 typedef struct jm__run_figure {
     bool there; /* false: the run has no such row */
     double energy_j, low_j, high_j;
+    double seconds; /* NAN: unknown */
 } jm__run_figure;
 
 /* The mean over the runs that have the row. */
@@ -17,6 +18,7 @@ typedef struct jm__runs_mean {
     double energy_j;      /* NAN: no run has it, or one does not know it */
     double low_j, high_j; /* 95 % interval of the mean; of a single run, its own */
     double deviation_j;   /* standard deviation of the runs; NAN: fewer than two */
+    double seconds;
 } jm__runs_mean;
 
 /* The mean over those of `count` runs that have the row. `student`: Student's t for a 95 % interval of the

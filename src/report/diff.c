@@ -2,6 +2,7 @@
 #include "report/diff.h"
 
 #include "attribute/fit/student.h"
+#include "attribute/report.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/status.h"
@@ -533,6 +534,7 @@ static void compare(jm_diff_row *row, const jm_diff *diff, jm__run_figure *runs,
         runs[r].energy_j /= units;
         runs[r].low_j /= units;
         runs[r].high_j /= units;
+        runs[r].seconds /= units;
     }
     jm__runs_mean a = jm__runs_mean_of(runs, diff->counts[0], diff->student),
                   b = jm__runs_mean_of(runs + diff->counts[0], diff->counts[1], diff->student);
@@ -543,15 +545,33 @@ static void compare(jm_diff_row *row, const jm_diff *diff, jm__run_figure *runs,
     row->a_high_j = a.high_j;
     row->a_deviation_j = a.deviation_j;
     row->a_runs = a.runs;
+    row->a_s = a.seconds;
     row->b_j = b.energy_j;
     row->b_low_j = b.low_j;
     row->b_high_j = b.high_j;
     row->b_deviation_j = b.deviation_j;
     row->b_runs = b.runs;
+    row->b_s = b.seconds;
     row->change = ratio.change;
     row->change_low = ratio.low;
     row->change_high = ratio.high;
     row->verdict = verdict_of(diff, row, ratio.sign);
+}
+
+/* Of all steady steps of a run. */
+static jm__run_figure of_steps(jm__run_figure step, int64_t steps)
+{
+    double n = (double)steps;
+    return (jm__run_figure){step.there, n * step.energy_j, n * step.low_j, n * step.high_j, n * step.seconds};
+}
+
+double jm__diff_unit_share(const jm_diff *diff, size_t run, const jm_row *row)
+{
+    const jm__diff_run *of = &diff->runs[run];
+    double units = (double)of->units;
+    if (diff->per == JM_PER_RUN) return 1 / units;
+    double steps = (double)jm_report_totals_get(of->report)->steady_steps;
+    return row->energy_j > 0 ? steps * row->step_j / row->energy_j / units : 0;
 }
 
 /* Compare the totals of all runs; also find the gain uncertainty of their change. */
@@ -561,8 +581,12 @@ static jm_status compare_totals(jm_diff *diff, jm_error *err)
     jm__run_figure *runs = calloc(jm__diff_run_count(diff), sizeof *runs);
     if (runs == NULL) return jm__no_memory(err, "jm_diff_create");
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
-        const jm_report_totals *totals = jm_report_totals_get(diff->runs[r].report);
-        runs[r] = (jm__run_figure){true, totals->total_energy_j, totals->total_low_j, totals->total_high_j};
+        const jm_report_totals *t = jm_report_totals_get(diff->runs[r].report);
+        const jm__run_figure step = {true, t->steady_step_j, t->steady_step_low_j, t->steady_step_high_j,
+                                     t->steady_step_s};
+        runs[r] = diff->per == JM_PER_RUN ? (jm__run_figure){true, t->total_energy_j, t->total_low_j,
+                                                             t->total_high_j, t->duration_s}
+                                          : of_steps(step, t->steady_steps);
     }
     gains_of_totals(&diff->gains, gain_u);
     diff->gain_u = hypot(gain_u[0], gain_u[1]);
@@ -579,19 +603,31 @@ static jm_status sum_members(jm__run_figure *figure, const jm_diff *diff, size_t
 {
     const jm_report *report = diff->runs[run].report;
     const jm_row *row = jm_report_row(report, jm__diff_place(diff, members[0], run));
-    *figure = (jm__run_figure){row != NULL, NAN, NAN, NAN};
+    int64_t steps = jm_report_totals_get(report)->steady_steps;
+    bool per_run = diff->per == JM_PER_RUN;
+    *figure = (jm__run_figure){row != NULL, NAN, NAN, NAN, NAN};
     if (row == NULL) return JM_OK;
     if (count == 1) {
-        *figure = (jm__run_figure){true, row->energy_j, row->energy_low_j, row->energy_high_j};
+        *figure = per_run ? (jm__run_figure){true, row->energy_j, row->energy_low_j, row->energy_high_j,
+                                             row->busy_s}
+                          : of_steps((jm__run_figure){true, row->step_j, row->step_low_j, row->step_high_j,
+                                                      row->step_s},
+                                     steps);
         return JM_OK;
     }
     jm_sum sum = {0};
     size_t *places = calloc(count, sizeof *places);
     if (places == NULL) return jm__no_memory(err, "jm_diff_text");
-    for (size_t i = 0; i < count; i++)
+    double seconds = 0;
+    for (size_t i = 0; i < count; i++) {
         places[i] = jm__diff_place(diff, members[i], run);
-    jm_status status = jm_report_sum(report, places, count, &sum, err);
-    *figure = (jm__run_figure){true, sum.energy_j, sum.low_j, sum.high_j};
+        seconds +=
+            per_run ? jm_report_row(report, places[i])->busy_s : jm_report_row(report, places[i])->step_s;
+    }
+    jm_status status = per_run ? jm_report_sum(report, places, count, &sum, err)
+                               : jm__report_sum_step(report, places, count, &sum, err);
+    const jm__run_figure all = {true, sum.energy_j, sum.low_j, sum.high_j, seconds};
+    *figure = per_run ? all : of_steps(all, steps);
     free(places);
     return status;
 }
@@ -622,15 +658,27 @@ static int64_t units_of(const jm_report *report, jm_per per)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     if (per == JM_PER_RUN) return 1;
-    if (per == JM_PER_TOKEN) return totals->tokens;
-    return per == JM_PER_STEP ? totals->steps : totals->samples;
+    if (per == JM_PER_TOKEN) return totals->steady_tokens;
+    return per == JM_PER_STEP ? totals->steady_steps : totals->steady_samples;
+}
+
+static bool equal_texts(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 static jm_status choose_unit(jm_diff *diff, jm_per requested, jm_error *err)
 {
-    bool steps = true;
-    for (size_t r = 0; r < jm__diff_run_count(diff); r++)
-        steps = steps && jm_report_totals_get(diff->runs[r].report)->steps > 0;
+    const jm_report_totals *first = jm_report_totals_get(diff->runs[0].report);
+    bool steps = jm_report_options_get(diff->runs[0].report)->by != JM_BY_REQUEST;
+    diff->same_kind = true;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const jm_report_totals *t = jm_report_totals_get(diff->runs[r].report);
+        diff->same_kind = diff->same_kind && equal_texts(t->step_name, first->step_name) &&
+                          equal_texts(t->step_phase, first->step_phase);
+        steps = steps && t->steady_steps > 0 && isfinite(t->steady_step_j);
+    }
+    steps = steps && diff->same_kind;
     diff->per = requested != JM_PER_FITTING ? requested : steps ? JM_PER_STEP : JM_PER_RUN;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         diff->runs[r].units = units_of(diff->runs[r].report, diff->per);

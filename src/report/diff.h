@@ -11,7 +11,7 @@
 typedef struct jm__diff_run {
     const jm_report *report;
     char *name;
-    int64_t units; /* above 0 */
+    int64_t units; /* above 0: steady steps, their samples or tokens; 1 for a run */
     int side;      /* 0: A, 1: B */
 } jm__diff_run;
 
@@ -44,6 +44,7 @@ struct jm_diff {
     size_t counts[2];   /* of each side */
     char *names[2];
     bool expand;
+    bool same_kind; /* the steps of all runs have one name and phase */
     jm_per per;
     jm__gains gains;
     double *student; /* [runs of the larger side + 1]: for jm__runs_mean_of */
@@ -63,6 +64,9 @@ static inline size_t jm__diff_place(const jm_diff *diff, size_t row, size_t run)
 {
     return diff->places[row * jm__diff_run_count(diff) + run];
 }
+
+/* What a joule of a row of a run counts for in a figure per unit. */
+double jm__diff_unit_share(const jm_diff *diff, size_t run, const jm_row *row);
 
 /* Compare the sum of `count` rows of the diff: equal layers, or one row. All are in the same runs and ran on
  * the same boards; name, path and kind are those of the first. Covariances within a run are included. */

@@ -1,6 +1,7 @@
 /* A diff as a table, for a terminal or a pull request, and as JSON. */
 #include "attribute/fit/student.h"
 #include "attribute/notes/quality.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -131,8 +132,8 @@ static double variance_apart(folder *f, int side, size_t a, size_t b)
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         size_t place_a = jm__diff_place(diff, a, r), place_b = jm__diff_place(diff, b, r);
         if (diff->runs[r].side != side || place_a == JM__NO_PLACE) continue;
-        sum += jm__fold_variance_apart(diff->runs[r].report, place_a, place_b, &f->queries[r]) /
-               pow((double)diff->runs[r].units, 2);
+        sum += jm__fold_variance_apart(diff->runs[r].report, place_a, place_b, &f->queries[r]) *
+               pow(jm__diff_unit_share(diff, r, row_in(diff, a, r)), 2);
         have++;
     }
     return have > 0 ? sum / (double)have : 0;
@@ -325,12 +326,34 @@ static void add_runs(jm__strbuf *out, const jm_diff *diff, int side, size_t widt
     jm__wrap_take(out, "", 0, &line, width);
 }
 
+/* "a step: 129 / 118 ms, 668 / 669 W." */
+static void add_total_facts(jm__strbuf *out, const jm_diff *diff, size_t width)
+{
+    const jm_diff_row *t = &diff->total;
+    char a[JM_CELL], b[JM_CELL], a_power[JM_CELL], b_power[JM_CELL];
+    jm__strbuf line = {0};
+    jm__format_time(a, t->a_s);
+    jm__format_time(b, t->b_s);
+    jm__format_power(a_power, t->a_s > 0 ? t->a_j / t->a_s : NAN);
+    jm__format_power(b_power, t->b_s > 0 ? t->b_j / t->b_s : NAN);
+    jm__strbuf_format(&line, "A %s: %s / %s, %s / %s.", jm_per_text(diff->per), a, b, a_power, b_power);
+    if (!diff->same_kind && diff->per != JM_PER_RUN)
+        jm__strbuf_add(&line, " The steps of these runs have other names.");
+    jm__wrap_take(out, "", 0, &line, width);
+}
+
 /* `some_runs`: the table marks rows that only some runs have. `width`: 0, not wrapped. */
 static void diff_notes(jm__strbuf *out, const jm_diff *diff, bool some_runs, size_t width)
 {
     jm__strbuf line = {0};
+    add_total_facts(out, diff, width);
     for (int side = 0; side < 2; side++)
         add_runs(out, diff, side, width);
+    if (diff->counts[0] == 1 || diff->counts[1] == 1)
+        jm__wrap(out, "", 0,
+                 "One run does not show how much runs differ: that is not in its \302\261. "
+                 "joulemap run --repeat 5 does.",
+                 width);
     if (some_runs)
         jm__wrap(out, "", 0, "A n/m: only n of A's m runs have the row, and its mean is over those.", width);
     if (diff_is_simulated(diff)) jm__strbuf_add(&line, "SIMULATED GPU. ");
@@ -407,6 +430,7 @@ typedef struct layout {
     bool whole_paths; /* paths instead of names in a tree */
     bool several;     /* some rows are several layers; their number is the first column */
     bool some_runs;   /* some rows are missing in some runs */
+    double time_s;    /* unit of times: 1, a millisecond or a microsecond */
 } layout;
 
 /* The verdict: "less", or "less, A 2/3" if two of A's three runs have the row. */
@@ -424,6 +448,31 @@ static bool write_verdict(char out[JM_CELL], const jm_diff *diff, const jm_diff_
     return some;
 }
 
+/* Only then does a percentage say anything. */
+static bool is_sure(double energy_j, double low_j, double high_j)
+{
+    return energy_j > fmax(energy_j - low_j, high_j - energy_j);
+}
+
+static double watts(double energy_j, double seconds)
+{
+    return seconds > 0 ? energy_j / seconds : NAN;
+}
+
+static int write_figure(char *out, size_t size, double value)
+{
+    if (!isfinite(value)) return snprintf(out, size, "-");
+    return jm__print(out, size, "%.*f", value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value);
+}
+
+/* "129 / 118" */
+static void write_pair(char out[JM_CELL], double a, double b)
+{
+    int used = write_figure(out, JM_CELL / 2, a);
+    used += snprintf(out + used, (size_t)(JM_CELL - used), " / ");
+    write_figure(out + used, (size_t)(JM_CELL - used), b);
+}
+
 static void write_cells(jm__table_line *line, layout *view, const jm_diff_row *row, size_t members)
 {
     size_t c = 0;
@@ -431,7 +480,11 @@ static void write_cells(jm__table_line *line, layout *view, const jm_diff_row *r
     c += view->several;
     jm__format_energy_in(line->cells[c++], &view->scale, row->a_j, row->a_low_j, row->a_high_j);
     jm__format_energy_in(line->cells[c++], &view->scale, row->b_j, row->b_low_j, row->b_high_j);
-    jm__format_change(line->cells[c++], row->change, row->change_low, row->change_high);
+    if (is_sure(row->a_j, row->a_low_j, row->a_high_j) && is_sure(row->b_j, row->b_low_j, row->b_high_j))
+        jm__format_change(line->cells[c], row->change, row->change_low, row->change_high);
+    c++;
+    write_pair(line->cells[c++], row->a_s / view->time_s, row->b_s / view->time_s);
+    write_pair(line->cells[c++], watts(row->a_j, row->a_s), watts(row->b_j, row->b_s));
     view->some_runs = write_verdict(line->cells[c], view->diff, row) || view->some_runs;
 }
 
@@ -444,24 +497,51 @@ static bool add_total(jm__table *table, layout *view)
     return jm__table_push(table, line, &name);
 }
 
+static bool is_alone(const jm_diff *diff, const jm__part *part)
+{
+    jm_change verdict = diff->rows.items[part->row].verdict;
+    return verdict == JM_CHANGE_ONLY_IN_A || verdict == JM_CHANGE_ONLY_IN_B;
+}
+
+/* `under`: the depth of the row around it that is shown as a tree; less than 0: there is none, and the row
+ * has its whole path. */
 static jm_status add_part(jm__table *table, layout *view, const jm__fold *fold, const jm__part *part,
-                          jm_error *err)
+                          int32_t under, jm_error *err)
 {
     const jm_diff *diff = view->diff;
     jm_diff_row row = sum_of(diff, fold, part);
     if (part->members > 1)
         JM_TRY(jm__diff_compare_rows(&row, diff, fold->rows + part->first, part->members, err));
-    /* Only in the first run does the depth give its place. */
-    bool by_name = !view->whole_paths && jm__diff_place(diff, part->row, 0) != JM__NO_PLACE;
-    char *text = by_name ? strdup(part->name) : path_of(diff, fold, part);
+    char *text = under >= 0 && !view->whole_paths ? strdup(part->name) : path_of(diff, fold, part);
     if (text == NULL) return jm__no_memory(err, "jm_diff_text");
-    jm__table_line line = {.depth = row.depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->row + 1};
+    jm__table_line line = {.depth = under >= 0 ? row.depth - under + 1 : 1,
+                           .is_cpp = jm__is_cpp_name(text),
+                           .number = part->row + 1};
     jm__strbuf name = {0};
     jm__utf8_add(&name, text, true);
     free(text);
     if (row.path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row.kind);
     write_cells(&line, view, &row, part->members);
     return jm__table_push(table, line, &name) ? JM_OK : jm__no_memory(err, "jm_diff_text");
+}
+
+/* Of both sides, or of one side alone. Only in the first run does the depth give a row's place. */
+static jm_status add_parts(jm__table *table, layout *view, const jm__fold *fold, const choice *chosen,
+                           bool alone, jm_error *err)
+{
+    int32_t top = alone ? -1 : 0; /* depth of the last row that is shown without what is around it */
+    for (size_t i = 0; i < fold->parts.count; i++) {
+        const jm__part *part = &fold->parts.items[i];
+        bool placed = jm__diff_place(view->diff, part->row, 0) != JM__NO_PLACE;
+        if (is_alone(view->diff, part) != alone) {
+            if (alone && placed && part->sum.depth <= top) top = -1;
+            continue;
+        }
+        bool inside = placed && top >= 0 && (!alone || part->sum.depth > top);
+        if (alone && !inside) top = placed ? part->sum.depth : -1;
+        if (chosen->shown[i]) JM_TRY(add_part(table, view, fold, part, inside ? top : -1, err));
+    }
+    return JM_OK;
 }
 
 static bool add_count(jm__table *table, size_t count, const char *what)
@@ -476,9 +556,8 @@ static jm_status fill_chosen(jm__table *table, layout *view, const jm__fold *fol
                              jm_error *err)
 {
     bool filled = add_total(table, view);
-    for (size_t i = 0; filled && i < fold->parts.count; i++) {
-        if (chosen->shown[i]) JM_TRY(add_part(table, view, fold, &fold->parts.items[i], err));
-    }
+    if (filled) JM_TRY(add_parts(table, view, fold, chosen, true, err)); /* what changed most comes first */
+    if (filled) JM_TRY(add_parts(table, view, fold, chosen, false, err));
     filled = filled &&
              add_count(table, chosen->past_limit, chosen->past_limit == 1 ? "more row" : "more rows") &&
              add_count(table, chosen->small, chosen->small == 1 ? "row < 0.5 %" : "rows < 0.5 %");
@@ -488,6 +567,7 @@ static jm_status fill_chosen(jm__table *table, layout *view, const jm__fold *fol
 /* Titles, which must outlive the table. */
 typedef struct titles {
     char names[64];
+    const char *time;
     char sides[2][JM_TABLE_TITLE];
 } titles;
 
@@ -513,6 +593,7 @@ static bool write_titles(titles *to, const layout *view)
     jm_by by = jm_report_options_get(diff->runs[0].report)->by;
     snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), view->scale.unit,
              diff->per == JM_PER_RUN ? "" : "/", diff->per == JM_PER_RUN ? "" : jm_per_text(diff->per));
+    to->time = view->time_s == 1 ? "s" : view->time_s > 1e-4 ? "ms" : "us";
     bool ok = true;
     for (size_t columns = SIDE_COLUMNS; ok && columns <= SIDE_COLUMNS_MAX; columns++) {
         ok = shorten_sides(to, diff, columns);
@@ -530,6 +611,11 @@ static void set_up_columns(jm__table *table, const titles *texts, bool several)
         snprintf(column->title, sizeof column->title, "%s", texts->sides[side]);
     }
     table->columns[table->column_count++] = (jm__table_column){.title = "change"};
+    jm__table_column *time = &table->columns[table->column_count++];
+    *time = (jm__table_column){.sacrifice = JM_TABLE_LAST_RESORT + 1};
+    snprintf(time->title, sizeof time->title, "%s", texts->time);
+    table->columns[table->column_count++] =
+        (jm__table_column){.title = "W", .sacrifice = JM_TABLE_LAST_RESORT + 2};
     table->columns[table->column_count++] = (jm__table_column){.left = true};
 }
 
@@ -550,7 +636,9 @@ static jm_status make_table(jm__table *table, titles *texts, layout *view, size_
 {
     jm__fold fold = {0};
     *table = (jm__table){0};
+    double time_s = fmax(view->diff->total.a_s, view->diff->total.b_s);
     view->scale = jm__energy_scale_for(fmax(view->diff->total.a_j, view->diff->total.b_j));
+    view->time_s = !(time_s < 1) ? 1 : time_s >= 1e-3 ? 1e-3 : 1e-6;
     jm_status status = fold_rows(&fold, view->diff, err);
     if (status == JM_OK) status = fill_table(table, texts, view, &fold, limit, err);
     jm__fold_free(&fold);
@@ -605,7 +693,8 @@ static void add_markdown_table(jm__strbuf *out, const jm__table *table, const ti
     add_name(out, texts->sides[0]);
     jm__strbuf_add(out, " | ");
     add_name(out, texts->sides[1]);
-    jm__strbuf_format(out, " | change | |\n|---|%s---:|---:|---:|---|\n", view->several ? "---:|" : "");
+    jm__strbuf_format(out, " | change | %s | W | |\n|---|%s---:|---:|---:|---:|---:|---|\n", texts->time,
+                      view->several ? "---:|" : "");
     for (size_t i = 0; i < table->lines.count; i++) /* the total and the counts are not names of rows */
         add_markdown_line(out, &table->lines.items[i], table->column_count,
                           i > 0 && table->lines.items[i].cells[view->several][0] != '\0');
@@ -644,7 +733,9 @@ static json_t *row_object(const jm_diff_row *row, bool is_total)
                    {"b_deviation_j", row->b_deviation_j},
                    {"change", row->change},
                    {"change_low", row->change_low},
-                   {"change_high", row->change_high}};
+                   {"change_high", row->change_high},
+                   {"a_s", row->a_s},
+                   {"b_s", row->b_s}};
     json_t *object = json_object();
     bool ok = object != NULL;
     if (!is_total)

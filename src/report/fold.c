@@ -1,6 +1,7 @@
 /* Folds equal layers into one part and names it; groups and paths of parts. */
 #include "report/fold.h"
 
+#include "attribute/report.h"
 #include "base/map.h"
 #include "base/order.h"
 #include "base/status.h"
@@ -274,13 +275,16 @@ static void sum_up(const folder *f, const fold_candidate *items, size_t count, j
     if (count == 1) return; /* the report's own interval */
     sum->calls = 0;
     sum->busy_s = sum->energy_j = sum->share = 0;
-    sum->energy_low_j = sum->energy_high_j = NAN;
+    sum->step_s = sum->step_j = 0;
+    sum->energy_low_j = sum->energy_high_j = sum->step_low_j = sum->step_high_j = NAN;
     sum->forward_share = sum->backward_share = 0;
     for (size_t i = 0; i < count; i++) {
         const jm_row *row = row_of(f, items[i].row);
         sum->calls += row->calls;
         sum->busy_s += row->busy_s;
         sum->energy_j += row->energy_j;
+        sum->step_s += row->step_s;
+        sum->step_j += row->step_j;
         sum->share += row->share;
         sum->forward_share += row->forward_share * row->energy_j;
         sum->backward_share += row->backward_share * row->energy_j;
@@ -491,6 +495,8 @@ static jm_status do_task(folder *f, const task *t, jm_error *err)
     bool hidden = status == JM_OK && is_plain_list(f, t, f->pool.items + children, f->pool.count - children);
     sum_up(f, f->pool.items + t->first, t->count, &part.sum);
     part.sum.depth = t->depth;
+    part.call_s = part.sum.calls > 0 ? part.sum.busy_s / (double)part.sum.calls : NAN;
+    part.call_j = part.sum.calls > 0 ? part.sum.energy_j / (double)part.sum.calls : NAN;
     const task inside = {.depth = t->depth + (hidden ? 0 : 1), .minority = t->minority};
     if (status == JM_OK) status = push_tasks(f, children, &inside, hidden ? part.name : NULL, err);
     if (status == JM_OK && !hidden && jm__vec_push(&f->fold->parts, part)) return JM_OK;
@@ -588,6 +594,10 @@ jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__p
     JM_TRY(jm_report_sum(report, fold->rows + part->first, part->members, &sum, err));
     part->sum.energy_low_j = sum.low_j;
     part->sum.energy_high_j = sum.high_j;
+    if (isnan(part->sum.step_j)) return JM_OK;
+    JM_TRY(jm__report_sum_step(report, fold->rows + part->first, part->members, &sum, err));
+    part->sum.step_low_j = sum.low_j;
+    part->sum.step_high_j = sum.high_j;
     return JM_OK;
 }
 
@@ -718,6 +728,10 @@ static jm_status fill(jm_groups *groups, const jm_report *report, size_t number,
         .energy_j = sum->energy_j,
         .energy_low_j = sum->energy_low_j,
         .energy_high_j = sum->energy_high_j,
+        .step_s = sum->step_s,
+        .step_j = sum->step_j,
+        .step_low_j = sum->step_low_j,
+        .step_high_j = sum->step_high_j,
         .power_w = sum->power_w,
         .share = sum->share,
         .provenance = sum->provenance,

@@ -22,11 +22,12 @@ typedef struct jm__part {
     char *name; /* "attn"; "layers.*" if members differ only in their number; "2 RMSNorm" */
     jm_row sum; /* calls, time, energy and share of all members; the rest is the first member's. With several
                    members the interval is missing until jm__fold_interval */
-    size_t members; /* 1: a single row */
-    bool by_type;   /* members have different names and are named by their class */
-    bool minority;  /* not the majority of the rows with its structure, or inside such a part */
-    size_t row;     /* the first member's index in the report */
-    size_t first;   /* index of its members in jm__fold.rows */
+    double call_s, call_j; /* of a call, the mean of the run; NAN: it has none */
+    size_t members;        /* 1: a single row */
+    bool by_type;          /* members have different names and are named by their class */
+    bool minority;         /* not the majority of the rows with its structure, or inside such a part */
+    size_t row;            /* the first member's index in the report */
+    size_t first;          /* index of its members in jm__fold.rows */
 } jm__part;
 
 typedef struct jm__fold {
@@ -49,7 +50,7 @@ jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, co
  * query walks through the whole report. Increments `queries`. */
 double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *queries);
 
-/* Compute the interval of a part, which walks through the whole report. */
+/* Compute the interval of a part, of the run and of a step, which walks through the whole report. */
 jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err);
 
 /* Compute the intervals of the chosen parts (NULL: all), at most of the 500 with the most energy. */

@@ -127,14 +127,16 @@ static json_t *group_object(const void *groups, size_t i)
 {
     const jm_group *group = jm_group_get(groups, i);
     json_t *rows = jm__json_array(group->members, member_at, group->rows);
-    return json_pack("{so so so so si sI so sI so so so so so so so}", "name", jm__json_text(group->name),
-                     "path", jm__json_text(group->path), "kind", jm__json_text(group->kind), "type",
-                     jm__json_text(group->type), "depth", group->depth, "members", (json_int_t)group->members,
-                     "rows", rows, "calls", (json_int_t)group->calls, "busy_s", jm__json_real(group->busy_s),
-                     "energy_j", jm__json_real(group->energy_j), "energy_low_j",
-                     jm__json_real(group->energy_low_j), "energy_high_j", jm__json_real(group->energy_high_j),
-                     "power_w", jm__json_real(group->power_w), "share", jm__json_real(group->share),
-                     "provenance", jm__json_text(jm_provenance_text(group->provenance)));
+    return json_pack(
+        "{so so so so si sI so sI so so so so so so so so so so so}", "name", jm__json_text(group->name),
+        "path", jm__json_text(group->path), "kind", jm__json_text(group->kind), "type",
+        jm__json_text(group->type), "depth", group->depth, "members", (json_int_t)group->members, "rows",
+        rows, "calls", (json_int_t)group->calls, "busy_s", jm__json_real(group->busy_s), "energy_j",
+        jm__json_real(group->energy_j), "energy_low_j", jm__json_real(group->energy_low_j), "energy_high_j",
+        jm__json_real(group->energy_high_j), "step_s", jm__json_real(group->step_s), "step_j",
+        jm__json_real(group->step_j), "step_low_j", jm__json_real(group->step_low_j), "step_high_j",
+        jm__json_real(group->step_high_j), "power_w", jm__json_real(group->power_w), "share",
+        jm__json_real(group->share), "provenance", jm__json_text(jm_provenance_text(group->provenance)));
 }
 
 /* Groups of layers; by other keys each row would be a group of its own. */
@@ -172,6 +174,14 @@ static bool add_summary(json_t *object, const jm_report *report, unsigned here)
     return ok;
 }
 
+static json_t *stage_at(const void *report, size_t i)
+{
+    const jm_stage *stage = jm_report_stage(report, i);
+    return json_pack("{ss so so so}", "name", stage->name, "steps",
+                     stage->steps < 0 ? json_null() : json_integer(stage->steps), "seconds",
+                     jm__json_real(stage->seconds), "energy_j", jm__json_real(stage->energy_j));
+}
+
 json_t *jm__report_summary(const jm_report *report)
 {
     const jm_report_options *options = jm_report_options_get(report);
@@ -182,6 +192,8 @@ json_t *jm__report_summary(const jm_report *report)
               add_summary(overhead, report, JM_IN_OVERHEAD) &&
               json_object_set_new(quality, "notes",
                                   jm__json_array(jm_report_note_count(report), note_at, report)) == 0 &&
+              json_object_set_new(object, "stages",
+                                  jm__json_array(jm_report_stage_count(report), stage_at, report)) == 0 &&
               json_object_set(object, "quality", quality) == 0 &&
               json_object_set(object, "overhead", overhead) == 0;
     json_decref(quality);

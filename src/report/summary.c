@@ -292,6 +292,20 @@ static jm_status add_time(const summary *s, jm__strbuf *text, const char *where,
     return JM_OK;
 }
 
+static void add_stages(const summary *s, jm__strbuf *text)
+{
+    for (size_t i = 0; i < jm_report_stage_count(s->report); i++) {
+        const jm_stage *stage = jm_report_stage(s->report, i);
+        char energy[JM_CELL], time[JM_CELL];
+        bool steps = stage->steps > 0 && i > 0; /* the steady ones are the first */
+        if (!steps || !(stage->seconds >= 0.1)) continue;
+        jm__format_energy(energy, stage->energy_j, NAN, NAN);
+        jm__format_time(time, stage->seconds);
+        jm__strbuf_format(text, "%s%s in %s of %s", text->length > 0 ? ", " : "", energy, time, stage->name);
+    }
+}
+
+/* What is not in the steady steps. Before and after them is all of the run, also what was not traced. */
 static jm_status add_outside(const summary *s, jm_error *err)
 {
     jm__strbuf text = {0};
@@ -299,6 +313,7 @@ static jm_status add_outside(const summary *s, jm_error *err)
     if (jm__has_steps(s->totals)) {
         const jm__scope *scope = jm__report_scope(s->report);
         status = add_time(s, &text, "before the first step", scope->run.from_ns, scope->steps.first_ns, err);
+        add_stages(s, &text);
         if (status == JM_OK)
             status = add_time(s, &text, "after the last", scope->steps.last_ns, scope->run.to_ns, err);
     }

@@ -1,6 +1,7 @@
 /* The report as a text table: which rows, in which order, with which columns. */
 #include "report/text.h"
 
+#include "attribute/report.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -87,6 +88,15 @@ jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_s
     return status;
 }
 
+jm_status jm_report_sum_paths_step(const jm_report *report, const char *pattern, jm_sum *out, jm_error *err)
+{
+    size_t *matching, rows = 0;
+    JM_TRY(rows_match(&matching, &rows, report, pattern, "jm_report_sum_paths_step", err));
+    jm_status status = jm__report_sum_step(report, matching, rows, out, err);
+    free(matching);
+    return status;
+}
+
 /* ---- selecting rows by pattern or number */
 
 /* Find which rows the options select, with their descendants; the caller frees the array. NULL: all rows.
@@ -120,13 +130,24 @@ static jm_status find_selected(bool **selected, const jm_report *report, const j
     return found != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
-static bool list_parts(shown_parts *picks, const jm__fold *fold, const bool *selected)
+/* Whether a table of a step has nothing to say of it. */
+static bool is_in_no_step(const jm__part *part)
+{
+    return isnan(part->sum.energy_j) || (part->sum.energy_j == 0 && part->sum.busy_s == 0);
+}
+
+/* `in_no_step`: counts the rows that are left out; NULL: the table is of the run. */
+static bool list_parts(shown_parts *picks, const jm__fold *fold, const bool *selected, size_t *in_no_step)
 {
     int32_t outermost = -1; /* depth of the selected part that contains this one; -1: none */
     for (size_t i = 0; i < fold->parts.count; i++) {
         const jm__part *part = &fold->parts.items[i];
         int32_t depth = part->sum.depth;
         shown_part shown = {.part = i, .depth = depth};
+        if (in_no_step != NULL && selected == NULL && is_in_no_step(part)) {
+            *in_no_step += strcmp(part->sum.kind, "unresolved") != 0; /* that is in no step ever */
+            continue;
+        }
         if (selected != NULL && !selected[part->row]) {
             if (depth <= outermost) outermost = -1;
             continue;
@@ -251,12 +272,11 @@ static void write_tokens(char out[JM_CELL], const jm__part *part)
         snprintf(out, JM_CELL, "-");
 }
 
-/* Energy divided by `count`, in its own unit. */
-static void write_energy_per(char out[JM_CELL], const jm__part *part, int64_t count)
+/* In its own unit. */
+static void write_own_energy(char out[JM_CELL], double energy_j)
 {
     out[0] = '\0';
-    if (count <= 0 || !isfinite(part->sum.energy_j)) return;
-    double energy_j = part->sum.energy_j / (double)count;
+    if (!isfinite(energy_j)) return;
     const jm__energy_scale own = jm__energy_scale_for(energy_j);
     char value[JM_CELL];
     jm__format_scaled(value, energy_j, &own);
@@ -265,12 +285,12 @@ static void write_energy_per(char out[JM_CELL], const jm__part *part, int64_t co
 
 static void write_per_token(char out[JM_CELL], const jm__part *part)
 {
-    write_energy_per(out, part, part->sum.tokens);
+    write_own_energy(out, part->sum.tokens > 0 ? part->sum.energy_j / (double)part->sum.tokens : NAN);
 }
 
 static void write_per_call(char out[JM_CELL], const jm__part *part)
 {
-    write_energy_per(out, part, part->sum.calls);
+    write_own_energy(out, part->call_j);
 }
 
 static void write_time(char out[JM_CELL], const jm__part *part)
@@ -300,7 +320,7 @@ static void write_provenance(char out[JM_CELL], const jm__part *part)
 
 static void write_each(char out[JM_CELL], const jm__part *part)
 {
-    jm__format_time(out, part->sum.calls > 0 ? part->sum.busy_s / (double)part->sum.calls : NAN);
+    jm__format_time(out, part->call_s);
 }
 
 static void write_percent(char out[JM_CELL], double share)
@@ -492,6 +512,9 @@ typedef struct view {
     shown_parts picks;
     jm__energy_scale scale;
     jm__row_traits traits;
+    bool per_step;     /* figures of a steady step, not of the run */
+    size_t in_no_step; /* rows left out, as they have no time in such a step */
+    double most_w;     /* of the rows that are shown */
 } view;
 
 /* A top-level row with less than this share of the total is ranked with the inner rows. */
@@ -611,6 +634,23 @@ static bool add_line(jm__table *table, const view *v, const shown_part *shown, b
     return jm__table_push(table, line, &name) && ok;
 }
 
+/* Of a step, or of the run. */
+static double total_j(const view *v)
+{
+    const jm_report_totals *totals = jm_report_totals_get(v->report);
+    return v->per_step ? totals->steady_step_j : totals->total_energy_j;
+}
+
+/* Rows of other steps, or of none. */
+static bool add_in_no_step(jm__table *table, const view *v)
+{
+    jm__table_line line = {0};
+    jm__strbuf name = {0};
+    if (v->in_no_step == 0) return true;
+    jm__strbuf_format(&name, "%zu row%s in no such step", v->in_no_step, v->in_no_step == 1 ? "" : "s");
+    return jm__table_push(table, line, &name);
+}
+
 /* Add a line with the sum of the rows left out. Rows inside a shown row, or inside another one left out, are
  * not counted again. */
 static bool add_rest(jm__table *table, const view *v, const bool *chosen)
@@ -630,9 +670,7 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     jm__strbuf_format(&name, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
     snprintf(line.hint, sizeof line.hint, inside ? ", in these" : ", beyond these");
     if (!inside) {
-        const jm__part rest = {.members = 1,
-                               .sum = {.energy_j = energy_j,
-                                       .share = energy_j / jm_report_totals_get(v->report)->total_energy_j}};
+        const jm__part rest = {.members = 1, .sum = {.energy_j = energy_j, .share = energy_j / total_j(v)}};
         ok = jm__row_cells(line.cells, &v->traits, &rest, &v->scale, true);
     }
     return jm__table_push(table, line, &name) && ok;
@@ -647,10 +685,16 @@ static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, cons
         jm__part *part = &v->fold.parts.items[shown->part];
         if (!chosen[i]) continue;
         JM_TRY(jm__fold_interval(&v->fold, v->report, part, err));
+        if (v->per_step) {
+            part->sum.energy_low_j = part->sum.step_low_j;
+            part->sum.energy_high_j = part->sum.step_high_j;
+        }
+        if (part->sum.power_w > v->most_w) v->most_w = part->sum.power_w;
         if (!add_line(table, v, shown, needs_kind(shared, &part->sum, by_span)))
             return jm__no_memory(err, "jm_report_text");
     }
-    return add_rest(table, v, chosen) ? JM_OK : jm__no_memory(err, "jm_report_text");
+    return add_rest(table, v, chosen) && add_in_no_step(table, v) ? JM_OK
+                                                                  : jm__no_memory(err, "jm_report_text");
 }
 
 static jm_status fill_table(jm__table *table, view *v, jm_error *err)
@@ -665,33 +709,44 @@ static jm_status fill_table(jm__table *table, view *v, jm_error *err)
     return status;
 }
 
-/* The number of steps that energies are divided by; 1 with --total. Requests have steps of their own. */
-static double steps_of(const view *v)
+/* Each span or request is one: it has its own joules. */
+static bool is_per_step(const view *v)
 {
-    if (v->traits.by_request) return 1;
-    int64_t steps = jm_report_totals_get(v->report)->steps;
-    return steps > 1 && !v->options->total ? (double)steps : 1;
+    jm_by by = jm_report_options_get(v->report)->by;
+    return jm__has_steps(jm_report_totals_get(v->report)) && !v->options->total && by != JM_BY_SPAN &&
+           by != JM_BY_REQUEST;
+}
+
+/* Replaces the figures of the run by those of a steady step. */
+static void use_step(jm__part *part, double step_j)
+{
+    jm_row *sum = &part->sum;
+    sum->energy_j = sum->step_j;
+    sum->energy_low_j = sum->step_low_j;
+    sum->energy_high_j = sum->step_high_j;
+    sum->busy_s = sum->step_s;
+    sum->power_w = sum->step_s > 0 ? sum->step_j / sum->step_s : NAN;
+    sum->share = sum->step_j / step_j;
 }
 
 /* One unit for all energies of the table. */
 static void set_up_columns(jm__table *table, view *v)
 {
-    double largest_j = 0, steps = steps_of(v);
+    double largest_j = 0;
     for (size_t i = 0; i < v->picks.count; i++) {
         const jm__part *part = part_of(v, i);
         if (isfinite(part->sum.energy_j)) largest_j = fmax(largest_j, fabs(part->sum.energy_j));
         jm__row_traits_add(&v->traits, part);
     }
-    v->scale = jm__energy_scale_for(largest_j / steps);
-    v->scale.size_j *= steps;
+    v->scale = jm__energy_scale_for(largest_j);
     char unit[24];
-    snprintf(unit, sizeof unit, "%s%s", v->scale.unit, steps > 1 ? "/step" : "");
+    snprintf(unit, sizeof unit, "%s%s", v->scale.unit, v->per_step ? "/step" : "");
     set_up_shown_columns(table, &v->traits, unit);
 }
 
-/* Fill an empty table, which the caller frees, also after an error. */
-static jm_status rows_table(jm__table *table, const jm_report *report, const jm_text_options *options,
-                            jm_error *err)
+/* Fill an empty table, which the caller frees, also after an error. `most_w`: the largest power in it. */
+static jm_status rows_table(jm__table *table, double *most_w, const jm_report *report,
+                            const jm_text_options *options, jm_error *err)
 {
     view v = {.report = report, .options = options};
     v.traits.by_kernel = jm_report_options_get(report)->by == JM_BY_KERNEL;
@@ -700,17 +755,53 @@ static jm_status rows_table(jm__table *table, const jm_report *report, const jm_
     bool *selected;
     JM_TRY(find_selected(&selected, report, options, err));
     jm_status status = jm__fold_make(&v.fold, report, options->expand, selected, err);
-    bool listed = status == JM_OK && list_parts(&v.picks, &v.fold, selected) &&
+    v.per_step = is_per_step(&v);
+    for (size_t i = 0; v.per_step && i < v.fold.parts.count; i++)
+        use_step(&v.fold.parts.items[i], total_j(&v));
+    bool listed = status == JM_OK &&
+                  list_parts(&v.picks, &v.fold, selected, v.per_step ? &v.in_no_step : NULL) &&
                   (options->sort == JM_SORT_USUAL || sort(&v.picks, &v.fold, options->sort));
     if (status == JM_OK && !listed) status = jm__no_memory(err, "jm_report_text");
     if (listed) {
         set_up_columns(table, &v);
         status = fill_table(table, &v, err);
     }
+    *most_w = v.most_w;
     free(selected);
     jm__vec_free(&v.picks);
     jm__fold_free(&v.fold);
     return status;
+}
+
+/* ---- the parts of the run */
+
+static bool add_stage(jm__table *table, const jm_stage *stage, const jm__energy_scale *scale, double total_j)
+{
+    jm__table_line line = {0};
+    jm__strbuf name = {0};
+    jm__strbuf_add(&name, stage->name);
+    if (stage->steps > 0) jm__strbuf_format(&name, " (%lld)", (long long)stage->steps);
+    if (isfinite(stage->seconds)) jm__format_time(line.cells[0], stage->seconds);
+    jm__format_scaled(line.cells[1], stage->energy_j, scale);
+    jm__format_share(line.cells[2], stage->energy_j / total_j);
+    return jm__table_push(table, line, &name);
+}
+
+/* What the steady steps and the rest of the run took: all adds up to the total. */
+static jm_status add_stages(jm__strbuf *out, const jm_report *report, size_t width, jm_error *err)
+{
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    jm__table table = {.title = "of the run", .columns = {{.title = "time"}, {{0}}, {.title = "share"}}};
+    const jm__energy_scale scale = jm__energy_scale_for(totals->total_energy_j);
+    bool fine = true;
+    table.column_count = 3;
+    snprintf(table.columns[1].title, sizeof table.columns[1].title, "%s", scale.unit);
+    for (size_t i = 0; fine && i < jm_report_stage_count(report); i++)
+        fine = add_stage(&table, jm_report_stage(report, i), &scale, totals->total_energy_j);
+    if (fine) jm__table_print(out, &table, width);
+    jm__table_free(&table);
+    jm__strbuf_add(out, "\n");
+    return fine ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
 /* ---- the whole text */
@@ -800,13 +891,33 @@ static jm_status add_waits(jm__strbuf *out, const jm_report *report, size_t widt
     return status;
 }
 
-static jm_status write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
-                            const jm__table *table, jm_error *err)
+/* Powers above the GPU's limit stand there with their reason. `head`: of the table that was printed. */
+static void add_over_limit(jm__strbuf *out, const jm_report *report, double most_w, const char *head,
+                           size_t width)
 {
-    size_t width = options->width > 0 ? (size_t)options->width : 0;
+    double limit_w = jm_report_quality_get(report)->power_limit_w;
+    const char *title = head != NULL ? strstr(head, " power ") : NULL,
+               *end = strchr(head != NULL ? head : "", '\n');
+    char limit[JM_CELL];
+    if (!(limit_w > 0 && most_w > 1.02 * limit_w) || title == NULL || title > end)
+        return; /* or the column is left out */
+    jm__format_power(limit, limit_w);
+    jm__strbuf text = {0};
+    jm__strbuf_format(&text, "More watts than the limit, %s: a GPU holds it in the mean, not in each kernel.",
+                      limit);
+    jm__wrap_take(out, "", 0, &text, width);
+}
+
+static jm_status write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
+                            const jm__table *table, double most_w, jm_error *err)
+{
+    size_t width = options->width > 0 ? (size_t)options->width : 0, head = out->length;
     jm__table_print(out, table, width);
+    if (!out->failed) add_over_limit(out, report, most_w, out->text + head, width);
     add_whole_name(out, report, options->row, width);
     jm__strbuf_add(out, "\n");
+    if (jm_report_stage_count(report) > 0 && !options->total && options->match == NULL && options->row == 0)
+        JM_TRY(add_stages(out, report, width, err));
     JM_TRY(add_waits(out, report, width, err));
     if (options->notes) add_fit(out, jm_report_totals_get(report), width);
     add_notes(out, report, options, width);
@@ -821,9 +932,10 @@ jm_status jm_report_text(const jm_report *report, const jm_text_options *options
     JM_TRY(jm__options_copy(&selected, sizeof selected, options, "jm_report_text", err));
     jm__table table;
     jm__strbuf text = {0};
-    jm_status status = rows_table(&table, report, &selected, err);
+    double most_w = 0;
+    jm_status status = rows_table(&table, &most_w, report, &selected, err);
     if (status == JM_OK) status = add_head(&text, report, &selected, err);
-    if (status == JM_OK) status = write_text(&text, report, &selected, &table, err);
+    if (status == JM_OK) status = write_text(&text, report, &selected, &table, most_w, err);
     jm__table_free(&table);
     return jm__hand_over(out, &text, status, "jm_report_text", err);
 }

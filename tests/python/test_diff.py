@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import time
@@ -31,7 +32,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def diff(runs: list[Path], *options: str) -> subprocess.CompletedProcess[str]:
     command = [str(native_folder() / "joulemap"), "diff", *map(str, runs), *options]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
+    wide = {**os.environ, "COLUMNS": "200"}  # as in Python, no column is left out
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=wide)
 
 
 def told(runs: list[Path], *options: str) -> dict[str, Any]:
@@ -47,9 +49,12 @@ def test_runs_with_steps_are_compared_by_step(runs: list[Path]) -> None:
     assert [by_step[side]["name"] for side in "ab"] == ["base", "half"]
     for side, path in zip("ab", runs, strict=True):
         totals = joulemap.Recording(path).report().totals
-        assert totals.steps == by_step[side]["units"] == STEPS
-        assert totals.total_energy_j is not None
-        assert by_step["total"][f"{side}_j"] == pytest.approx(totals.total_energy_j / STEPS, rel=1e-12)
+        assert totals.steady_steps == by_step[side]["units"]
+        assert totals.steps == STEPS
+        assert by_step["total"][f"{side}_j"] == pytest.approx(totals.steady_step_j, rel=1e-12)
+        assert by_step["total"][f"{side}_s"] == pytest.approx(totals.steady_step_s, rel=1e-12)
+        whole = told(runs, "--per", "run")["total"]
+        assert whole[f"{side}_j"] == pytest.approx(totals.total_energy_j, rel=1e-12)
     assert {"path", "kind", "a_low_j", "b_high_j", "change_low", "verdict"} <= set(by_step["rows"][0])
 
 

@@ -75,7 +75,7 @@ def test_json_has_each_total_and_quality_under_its_key(recording: Path) -> None:
             assert all(one == printed(getattr(record, name)) for one in found), name
     keys = {key for place in places for key in place}
     known = {key for _, key, *_ in _core.TOTALS_FIELDS + _core.QUALITY_FIELDS}
-    assert keys - known == {"version", "by", "phase", "quality", "overhead", "notes", "rows", "groups"}
+    assert keys - known == {"version", "by", "phase", "quality", "overhead", "notes", "stages", "rows", "groups"}
 
 
 def test_the_page_on_reports_lists_all_fields_in_the_words_of_the_core() -> None:

@@ -20,9 +20,12 @@ struct jm_report {
     const struct jm__dataset *dataset; /* of the inside, attribute/report.h */
     const size_t *spans;
     jm__intervals windows;
+    const jm_stage *stages;
+    size_t stage_count;
 };
 
-/* A row of these values; fields that a row has besides stay 0. */
+/* A row of these values; a steady step takes its joules in a tenth of the time. Fields that a row has besides
+ * stay 0. */
 #define FAKE_ROW(name_, path_, kind_, depth_, calls_, busy_s_, energy_j_, energy_low_j_, energy_high_j_,     \
                  energy_self_j_, power_w_, share_, provenance_, boards_, start_ns_, end_ns_)                 \
     {                                                                                                        \
@@ -30,7 +33,8 @@ struct jm_report {
         .busy_s = busy_s_, .energy_j = energy_j_, .energy_low_j = energy_low_j_,                             \
         .energy_high_j = energy_high_j_, .energy_self_j = energy_self_j_, .power_w = power_w_,               \
         .share = share_, .provenance = provenance_, .boards = boards_, .start_ns = start_ns_,                \
-        .end_ns = end_ns_, .samples = -1, .tokens = -1, .bytes = -1                                          \
+        .end_ns = end_ns_, .samples = -1, .tokens = -1, .bytes = -1, .step_s = (busy_s_) / 10.0,             \
+        .step_j = energy_j_, .step_low_j = energy_low_j_, .step_high_j = energy_high_j_                      \
     }
 
 /* What jm_report_create of the fake gives. */

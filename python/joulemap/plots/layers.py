@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
@@ -71,23 +71,25 @@ def bars(groups: Sequence[Group], limit: int) -> list[Bar]:
     return result
 
 
+def _of_a_step(group: Group) -> Group:
+    return replace(group, energy_j=group.step_j, energy_low_j=group.step_low_j, energy_high_j=group.step_high_j)
+
+
 def layer_energy(ax: Axes, looks: Look, report: Report, *, limit: int = 18, per: str = "run") -> str:
     """Draw the joules of the largest layers, equal ones as one bar, with their intervals."""
     from matplotlib.patches import Patch
 
     if per not in ("run", "step"):
         raise ValueError(f"per={per!r} is not known: use one of run, step")
-    steps = 1 if per == "run" else report.totals.steps
-    if not steps:
+    if per == "step" and not report.stages:
         raise CannotDrawError("this run has no steps to divide by: per='run' draws its joules")
     total_of(report)
-    groups = report.groups()
+    groups = report.groups() if per == "run" else [_of_a_step(group) for group in report.groups()]
     shown = bars(groups, max(1, _arguments.whole("limit", limit)))
     if not shown:
         raise CannotDrawError("no row of this report has any energy")
     left_out = sum(1 for group in groups if group.energy_j) - len(shown)
-    factor, unit = joules(max(abs(bar.group.energy_j or 0.0) for bar in shown) / steps)
-    factor /= steps
+    factor, unit = joules(max(abs(bar.group.energy_j or 0.0) for bar in shown))
     for position, bar in enumerate(shown):
         _bar(ax, looks, position, bar, factor)
     _names(ax, [bar.name for bar in shown])

@@ -193,15 +193,27 @@ static bool find_kind(step_kind *out, const jm__dataset *d, const step_list *ste
     return fine;
 }
 
-/* Leave only steps of this kind. */
-static void keep_kind(step_list *steps, step_kind kind)
+/* Leave only steps of this kind; the time of the others goes into `out`. False if memory is out. */
+static bool keep_kind(jm__steps *out, step_list *steps, step_kind kind, const jm__dataset *d)
 {
     size_t kept = 0;
+    bool fine = true;
+    out->first_ns = INT64_MAX;
+    out->last_ns = INT64_MIN;
     for (size_t i = 0; i < steps->count; i++) {
         step_kind one = steps->items[i].kind;
-        if (one.name_id == kind.name_id && one.phase == kind.phase) steps->items[kept++] = steps->items[i];
+        const jm__span *span = steps->items[i].span;
+        int64_t end_ns = jm__span_end_ns(d, span);
+        if (span->start_ns < out->first_ns) out->first_ns = span->start_ns;
+        if (end_ns > out->last_ns) out->last_ns = end_ns;
+        if (one.name_id == kind.name_id && one.phase == kind.phase)
+            steps->items[kept++] = steps->items[i];
+        else
+            fine = fine && jm__intervals_add(&out->others, span->start_ns, end_ns);
     }
+    out->others_count = (int64_t)(steps->count - kept);
     steps->count = kept;
+    return fine;
 }
 
 /* ---- its steady steps */
@@ -275,9 +287,12 @@ static bool add_process(jm__steps *out, step_counts *counts, const jm__dataset *
         counts->warm_up += step->start_ns < warm_ns;
         int64_t lasts_ns = steps->items[i].until_ns - step->start_ns;
         if (lasts_ns > s->most_ns) lasts_ns = length_ns(d, step);
-        if (step->start_ns < warm_ns || lasts_ns > s->most_ns) continue;
-        counts->steady++;
-        fine = jm__intervals_add(&out->steady, step->start_ns, step->start_ns + lasts_ns);
+        bool warm = step->start_ns<warm_ns, longer = lasts_ns> s->most_ns;
+        counts->steady += !warm && !longer;
+        fine = jm__intervals_add(warm     ? &out->warm
+                                 : longer ? &out->longer
+                                          : &out->steady,
+                                 step->start_ns, step->start_ns + lasts_ns);
     }
     return fine;
 }
@@ -312,19 +327,15 @@ static jm_status find_steady(jm__steps *out, const jm__dataset *d, step_list *st
 {
     process_list all = {0};
     jm_status status = group_by_process(&all, steps, d, lengths, err);
-    out->first_ns = INT64_MAX;
-    out->last_ns = INT64_MIN;
     for (size_t i = 0, end; status == JM_OK && i < all.count; i = end) {
         int64_t warm_ns;
         end = find_concurrent(&warm_ns, &all, i);
         if (!add_group(out, d, steps, &all.items[i], end - i, warm_ns))
             status = jm__no_memory(err, "jm__steps_find");
     }
-    for (size_t i = 0; i < all.count; i++) {
-        if (all.items[i].from_ns < out->first_ns) out->first_ns = all.items[i].from_ns;
-        if (all.items[i].to_ns > out->last_ns) out->last_ns = all.items[i].to_ns;
-    }
-    jm__intervals_normalise(&out->steady);
+    jm__intervals *times[] = {&out->steady, &out->warm, &out->longer, &out->others};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        jm__intervals_normalise(times[i]);
     jm__vec_free(&all);
     return status;
 }
@@ -336,7 +347,7 @@ static jm_status find_figures(jm__steps *out, const jm__span_index *spans, step_
     step_kind kind = {0};
     place_steps(steps, spans);
     if (!find_kind(&kind, spans->dataset, steps)) return jm__no_memory(err, "jm__steps_find");
-    keep_kind(steps, kind);
+    if (!keep_kind(out, steps, kind, spans->dataset)) return jm__no_memory(err, "jm__steps_find");
     out->name_id = kind.name_id;
     out->name = jm__dataset_text(spans->dataset, kind.name_id);
     out->phase = kind.phase < 0 ? NULL : jm__dataset_text(spans->dataset, kind.phase);
@@ -362,4 +373,7 @@ void jm__steps_free(jm__steps *steps)
 {
     free(steps->found);
     jm__vec_free(&steps->steady);
+    jm__vec_free(&steps->warm);
+    jm__vec_free(&steps->longer);
+    jm__vec_free(&steps->others);
 }

@@ -40,8 +40,12 @@ typedef struct jm__steps {
     int64_t kind_count;   /* steps of the kind, that of several ranks once */
     int64_t steady_count; /* of these, steady */
     int64_t warm_up;      /* of these, before the steady state, by their durations (repeats.h) */
-    int64_t first_ns, last_ns; /* begin of the first step of the kind, end of the last */
+    int64_t first_ns, last_ns; /* begin of the first step of any kind, end of the last */
     jm__intervals steady;      /* the time of the steady steps; normalised, empty without steps */
+    jm__intervals warm;        /* of those before the steady state; this and what follows may overlap */
+    jm__intervals longer;      /* of the others of the kind */
+    jm__intervals others;      /* of steps of other kinds */
+    int64_t others_count;      /* steps of these */
 } jm__steps;
 
 /* Which spans: they begin in the windows and belong to process pid, 0: any. */

@@ -78,7 +78,8 @@ static bool find_by_step(row_weights *out, const lent_walk *l)
 
 /* Emit a cell for a row that burst `of` represents. `of` is the cell's own burst, or one whose partner the
  * own burst is: then only the errors, by the difference of the two, are emitted. */
-static void emit_cell(const lent_walk *l, size_t cell, uint32_t of, uint32_t row, double steps)
+static void emit_cell(const lent_walk *l, size_t cell, uint32_t of, uint32_t row, double steps,
+                      double steady_steps)
 {
     const jm__extrapolated *extrapolated = l->extrapolated;
     const jm__traced_burst *bursts = extrapolated->strata->bursts.items;
@@ -92,6 +93,7 @@ static void emit_cell(const lent_walk *l, size_t cell, uint32_t of, uint32_t row
         off_s[r] = share * parts[r] * emitted.seconds + (of == burst ? steps * alone[r] : 0);
     emitted.row = row;
     emitted.calls = 0;
+    emitted.steady_s = emitted.seconds * (of == burst ? steady_steps : 0);
     emitted.seconds *= of == burst ? steps : 0;
     emitted.extrapolated_calls *= of == burst ? steps : 0;
     emitted.start_ns = INT64_MAX;
@@ -134,7 +136,7 @@ static bool emit_by_step(const lent_walk *l, row_weights *all)
         size_t count = bursts_of(of, l->extrapolated, burst);
         for (size_t k = 0; k < count; k++)
             for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
-                emit_cell(l, c, of[k], all->items[i].row, all->items[i].steps);
+                emit_cell(l, c, of[k], all->items[i].row, all->items[i].steps, 0);
     }
     free(first);
     return true;
@@ -148,7 +150,8 @@ static void emit_to_strata(const lent_walk *l, size_t cell, uint32_t row, uint32
         if (stratum->burst != burst || !(l->extrapolated->of_stratum[s].steps > 0)) continue;
         size_t node = jm__view_extrapolated_node(l->views, row, stratum->span);
         if (node != JM__NO_NODE)
-            emit_cell(l, cell, burst, (uint32_t)node, l->extrapolated->of_stratum[s].steps);
+            emit_cell(l, cell, burst, (uint32_t)node, l->extrapolated->of_stratum[s].steps,
+                      l->extrapolated->of_stratum[s].steady_steps);
     }
 }
 
@@ -282,10 +285,12 @@ static bool add_idle_between(const jm__idle_walk *walk, const jm__board_part *pa
         if (idle || sampled) {
             int64_t from = now->start_ns > from_ns ? now->start_ns : from_ns;
             int64_t to = now->end_ns < to_ns ? now->end_ns : to_ns;
-            double seconds = (double)jm__intervals_overlap_ns(&part->time.traced, from, to) * 1e-9;
+            double seconds = (double)jm__intervals_overlap_ns(&part->time.traced, from, to) * 1e-9,
+                   steady_s = (double)jm__intervals_overlap_ns(&part->time.steady_traced, from, to) * 1e-9;
             uint32_t column = first + jm__cursor_column(cursor, 0),
                      sampler = first + (uint32_t)jm__sampler_column(&part->work->columns) + idle;
-            if (seconds > 0 && idle && !walk->add(walk->context, section, column, seconds)) return false;
+            if (seconds > 0 && idle && !walk->add(walk->context, section, column, seconds, steady_s))
+                return false;
             if (seconds > 0 && sampled) walk->add_sampled(walk->context, section, sampler, seconds);
         }
         if (now->end_ns > to_ns) break; /* its rest belongs to the next interval */
@@ -390,7 +395,8 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     v->tree->nodes.items[node].calls += work->tally.gaps[cause];
     size_t first = v->a->boards[b].first_column + work->columns.class_columns;
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
-        jm__tree_add_busy(v->tree, node, b, first + state, work->tally.idle_s[state][cause]);
+        jm__tree_add_busy(v->tree, node, b, first + state, work->tally.idle_s[state][cause],
+                          cause == JM_CAUSE_TRACING ? 0 : work->tally.idle_steady_s[state][cause]);
     if (v->a->boards[b].time.extrapolated.strata != NULL) add_off(v, b, node, cause);
 }
 
@@ -405,8 +411,10 @@ static bool has_time(const jm__tally *tally, size_t cause)
 static void add_whole(jm__views *v, size_t b, size_t idle)
 {
     const jm__board_work *work = v->a->boards[b].work;
-    for (size_t k = work->columns.class_columns; k < jm__sampler_column(&work->columns); k++)
-        jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k]);
+    size_t first = work->columns.class_columns;
+    for (size_t k = first; k < jm__sampler_column(&work->columns); k++)
+        jm__tree_add_busy(v->tree, idle, b, v->a->boards[b].first_column + k, work->seconds[k],
+                          work->tally.idle[k - first].steady_s);
 }
 
 static const char unrecorded_text[] = "(work not seen)", unrecorded_kind[] = "unrecorded";
@@ -440,7 +448,7 @@ void jm__sampler_add(jm__views *v, size_t b)
     for (size_t k = first; k < work->columns.count && work->columns.sampler_columns > 0; k++)
         if (work->seconds[k] > 0)
             jm__tree_add_busy(v->tree, jm__tree_top(v->tree, sampler_text, sampler_kind), b,
-                              v->a->boards[b].first_column + k, work->seconds[k]);
+                              v->a->boards[b].first_column + k, work->seconds[k], 0);
 }
 
 void jm__idle_add(jm__views *v, jm__dominant *dominant, size_t b)
@@ -493,10 +501,10 @@ static size_t idle_node(jm__views *v, size_t section)
     return node_in_phase(v, section, "(idle)", "idle");
 }
 
-static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
+static bool add_idle(void *context, size_t section, uint32_t column, double seconds, double steady_s)
 {
     const idle_target *to = context;
-    jm__tree_add_busy(to->views->tree, idle_node(to->views, section), to->board, column, seconds);
+    jm__tree_add_busy(to->views->tree, idle_node(to->views, section), to->board, column, seconds, steady_s);
     return true;
 }
 
@@ -506,7 +514,7 @@ static void add_shared_time(jm__tree *tree, size_t node, size_t board, size_t co
     if (node == JM__NO_NODE) return;
     tree->nodes.items[node].shared_s += seconds;
     tree->nodes.items[node].boards |= jm__board_bit(board);
-    jm__tree_add(tree, node, (uint32_t)column, seconds);
+    jm__tree_add(tree, node, (uint32_t)column, seconds, 0); /* sampling is part of no step */
 }
 
 static void add_sampled(void *context, size_t section, uint32_t column, double seconds)
@@ -557,7 +565,9 @@ static void add_extrapolated(jm__views *v, size_t b)
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (idle_s[state] == 0) continue;
             size_t node = idle_node(v, phase_of_step(v->a, strata->items.items[s].span));
-            jm__tree_add_busy(v->tree, node, b, first + state, idle_s[state]);
+            const jm__stratum_sum *sum = &part->time.extrapolated.of_stratum[s];
+            double steady = sum->seconds > 0 ? sum->steady_s / sum->seconds : 0;
+            jm__tree_add_busy(v->tree, node, b, first + state, idle_s[state], steady * idle_s[state]);
             jm__extrapolated_idle_off(v, b, node, (int)state, idle_s[state] / all_s);
         }
     }
@@ -578,8 +588,9 @@ static void split_tracing(jm__views *v, size_t b)
             if (tracing_s[state] == 0) continue;
             size_t idle = idle_node(v, phase_of_step(v->a, strata->items.items[t].span));
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
-            jm__tree_add_busy(v->tree, idle, b, first + state, -tracing_s[state]);
-            jm__tree_add_busy(v->tree, node, b, first + state, tracing_s[state]);
+            jm__tree_add_busy(v->tree, idle, b, first + state, -tracing_s[state],
+                              -part->work->tally.bursts[t].tracing_steady_s[state]);
+            jm__tree_add_busy(v->tree, node, b, first + state, tracing_s[state], 0);
             extrapolated_tracing_off(v, b, idle, t, (int)state, -tracing_s[state] / all_s);
             extrapolated_tracing_off(v, b, node, t, (int)state, tracing_s[state] / all_s);
         }

@@ -26,8 +26,8 @@ typedef struct jm__idle_walk {
     bool (*is_container)(void *context, size_t span); /* whether idle time may count in this span */
 
     /* Idle time of the report, in a column of all boards, in a section of the innermost such span;
-     * JM__NO_SPAN: in none. False if memory is out. */
-    bool (*add)(void *context, size_t section, uint32_t column, double seconds);
+     * JM__NO_SPAN: in none. `steady_s`: of that, in the steady state. False if memory is out. */
+    bool (*add)(void *context, size_t section, uint32_t column, double seconds, double steady_s);
     /* The same of time in which counters were sampled, with or without work; NULL: not wanted. */
     void (*add_sampled)(void *context, size_t section, uint32_t column, double seconds);
     /* The same of a time of work that was not recorded; NULL: not wanted. */

@@ -78,7 +78,7 @@ static bool is_shared_step(void *context, size_t span)
     return target->rows->batches->of_step[span] != 0;
 }
 
-static bool add_idle(void *context, size_t section, uint32_t column, double seconds)
+static bool add_idle(void *context, size_t section, uint32_t column, double seconds, double steady_s)
 {
     const idle_target *target = context;
     if (section != JM__NO_SPAN) {
@@ -89,7 +89,7 @@ static bool add_idle(void *context, size_t section, uint32_t column, double seco
         return jm__request_rows_add(target->rows, batch, column, seconds);
     }
     jm__tree_add_busy(target->views->tree, jm__tree_top(target->views->tree, "(idle)", "idle"), target->board,
-                      column, seconds);
+                      column, seconds, steady_s);
     return true; /* the tree keeps its own failure */
 }
 
@@ -99,7 +99,8 @@ static bool add_step_idle(const idle_target *target, size_t step, int state, dou
     const jm__board_part *part = &target->views->a->boards[target->board];
     uint32_t column = (uint32_t)(part->first_column + part->work->columns.class_columns) + (uint32_t)state;
     bool shared = target->rows->batches->of_step[step] != 0;
-    return seconds == 0 || add_idle((void *)(uintptr_t)target, shared ? step : JM__NO_SPAN, column, seconds);
+    return seconds == 0 ||
+           add_idle((void *)(uintptr_t)target, shared ? step : JM__NO_SPAN, column, seconds, 0);
 }
 
 /* Add the error of a step's idle time, which is a share of all extrapolated idle time. */
@@ -162,7 +163,7 @@ static bool split_tracing(const idle_target *target)
             v->tree->nodes.items[node].spent.busy_s += tracing_s;
             jm__tree_add(v->tree, node,
                          (uint32_t)(part->first_column + part->work->columns.class_columns) + (uint32_t)state,
-                         tracing_s);
+                         tracing_s, 0);
         }
     }
     return fine;
@@ -288,7 +289,7 @@ static void add_share(jm__request_rows *rows, jm__views *v, size_t node, const j
     row->measured_u_j = hypot(row->measured_u_j, share * sum->launch_u_j);
     if (rows->off_j != NULL) jm__draws_share(v->tree, node, rows->off_j + cells->batch * JM_DRAWS, share);
     for (size_t i = 0; i < count; i++)
-        jm__tree_add(v->tree, node, cells[i].column, share * cells[i].seconds);
+        jm__tree_add(v->tree, node, cells[i].column, share * cells[i].seconds, 0);
 }
 
 static size_t request_part_node(jm__views *v, size_t *found, size_t parent, const char *name)

@@ -129,13 +129,18 @@ static double joules_of(const jm__board_part *part, size_t use, double seconds)
     return part->fit.known ? jm__use_power_w(part, use) * seconds : 0;
 }
 
-/* Add the time and the joules of a use on a board; time of host spans counts once. */
-static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, size_t use, double seconds)
+/* Add the time and the joules of a cell on a board; time of host spans counts once. */
+static void add_spent(jm__spent *to, const jm__attribution *a, size_t b, const jm__work_cell *cell)
 {
+    size_t use = cell->use;
+    double seconds = cell->seconds;
     const jm__board_part *part = &a->boards[b];
     double energy_j = joules_of(part, use, seconds);
     int64_t kind = jm__use_context(&a->work, use)->kind;
-    if (has_own_time(a, b)) to->busy_s += seconds;
+    if (has_own_time(a, b)) {
+        to->busy_s += seconds;
+        to->steady_s += cell->steady_s;
+    }
     if (part->work->columns.merged[a->work.uses.items.items[use].class_index]) to->merged_s += seconds;
     to->work_j += energy_j;
     if (kind == JM_SPAN_FORWARD) to->forward_j += energy_j;
@@ -148,14 +153,14 @@ static void add_time(jm__views *v, size_t b, size_t node, const jm__work_cell *c
     const jm__attribution *a = v->a;
     const jm__board_part *part = &a->boards[b];
     jm__node *row = &v->tree->nodes.items[node];
-    add_spent(&row->spent, a, b, cell->use, cell->seconds);
+    add_spent(&row->spent, a, b, cell);
     if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
     row->boards |= jm__board_bit(b);
     if (a->scope.options.by == JM_BY_BOARD) return;
     jm__use_part parts[JM_USE_PARTS];
     for (size_t i = jm__use_parts(part->work, cell->use, parts); i-- > 0;)
         jm__tree_add(v->tree, node, (uint32_t)(part->first_column + parts[i].column),
-                     parts[i].share * cell->seconds);
+                     parts[i].share * cell->seconds, parts[i].share * cell->steady_s);
     jm__draws_add(v->tree, node, b, off_s, joules_of(part, cell->use, 1));
 }
 
@@ -189,7 +194,7 @@ static bool add_batch_time(jm__rollup *rollup, size_t b, const jm__work_cell *ce
     const jm__board_part *part = &a->boards[b];
     uint32_t batch = cell->row - JM_REQUESTS_FIRST;
     jm__batch_sum *sum = &rollup->requests.sums[batch];
-    add_spent(&sum->spent, a, b, cell->use, cell->seconds);
+    add_spent(&sum->spent, a, b, cell);
     sum->boards |= jm__board_bit(b);
     jm__request_off_add(&rollup->requests, &rollup->views, batch, b, off_s, joules_of(part, cell->use, 1));
     jm__use_part parts[JM_USE_PARTS];
@@ -270,10 +275,16 @@ static void add_measured(jm__views *v, size_t b)
     row->measured = part->total.source != NULL;
     row->measured_j += part->total.energy_j;
     row->measured_u_j = hypot(row->measured_u_j, part->total.u_j);
+    row->measured_s += 1e-9 * (double)jm__intervals_duration_ns(&part->time.windows);
+    double steady_j, steady_u_j;
+    if (!jm__board_steady(v->a, b, &steady_j, &steady_u_j)) v->tree->failed = true;
+    row->steady_measured_j += steady_j;
+    row->steady_measured_u_j = hypot(row->steady_measured_u_j, steady_u_j);
     row->boards |= jm__board_bit(b);
     row->upstream = !part->counted;
-    if (!jm__board_is_fitted(part->board))
-        row->spent.busy_s += (double)jm__intervals_duration_ns(&part->time.windows) * 1e-9;
+    if (jm__board_is_fitted(part->board)) return;
+    row->spent.busy_s += 1e-9 * (double)jm__intervals_duration_ns(&part->time.windows);
+    row->spent.steady_s += 1e-9 * (double)jm__intervals_duration_ns(&part->time.steady);
 }
 
 /* Spans that have a row only in the span view. Waits for data count as gaps, a range that continues in
@@ -433,7 +444,9 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
 jm_status jm__rollup_begin(jm__rollup *rollup, jm__tree *tree, const jm__attribution *a, jm_error *err)
 {
     rollup->rows = (jm__row_of){row_of, row_of_collective, rollup};
+    jm_by by = a->scope.options.by;
     jm__tree_init(tree);
+    tree->steps = a->scope.steps.steady_count > 0 && by != JM_BY_SPAN && by != JM_BY_REQUEST;
     if (a->scope.options.by == JM_BY_REQUEST) JM_TRY(jm__request_rows_begin(&rollup->requests, a, err));
     return jm__views_init(&rollup->views, tree, a, err);
 }

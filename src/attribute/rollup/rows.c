@@ -19,23 +19,23 @@ static int by_node_and_column(const void *a, const void *b)
 }
 
 /* Both are sorted by column. False if memory is out. */
-static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
+static bool merge(jm__cell **into, size_t *into_count, const jm__cell *cells, size_t count)
 {
     if (count == 0) return true;
-    jm__cell *merged = malloc((into->cell_count + count) * sizeof *merged);
+    jm__cell *merged = malloc((*into_count + count) * sizeof *merged);
     if (merged == NULL) return false;
     size_t i = 0, j = 0, n = 0;
-    while (i < into->cell_count || j < count) {
-        bool left = j == count || (i < into->cell_count && into->cells[i].column <= cells[j].column);
-        const jm__cell *next = left ? &into->cells[i++] : &cells[j++];
+    while (i < *into_count || j < count) {
+        bool left = j == count || (i < *into_count && (*into)[i].column <= cells[j].column);
+        const jm__cell *next = left ? &(*into)[i++] : &cells[j++];
         if (n > 0 && merged[n - 1].column == next->column)
             merged[n - 1].seconds += next->seconds;
         else
             merged[n++] = *next;
     }
-    free(into->cells);
-    into->cells = merged;
-    into->cell_count = n;
+    free(*into);
+    *into = merged;
+    *into_count = n;
     return true;
 }
 
@@ -43,7 +43,8 @@ static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
 static bool add_shared(jm__subtotal *sub, const jm__attribution *a, const jm__cell *cells, size_t count)
 {
     jm__subtotal with = {0};
-    bool fine = merge(&with, sub->cells, sub->cell_count) && merge(&with, cells, count);
+    bool fine = merge(&with.cells, &with.cell_count, sub->cells, sub->cell_count) &&
+                merge(&with.cells, &with.cell_count, cells, count);
     if (fine) sub->energy = jm__energy_of(a, with.cells, with.cell_count);
     free(with.cells);
     return fine;
@@ -71,9 +72,25 @@ static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *
     outer->shown = outer->shown || sub->shown;
     outer->measured_j += sub->measured_j;
     outer->measured_u_j = hypot(outer->measured_u_j, sub->measured_u_j);
+    outer->steady_measured_j += sub->steady_measured_j;
+    outer->steady_measured_u_j = hypot(outer->steady_measured_u_j, sub->steady_measured_u_j);
     up->boards |= node->boards;
     if (node->start_ns < up->start_ns) up->start_ns = node->start_ns;
     if (node->start_ns != INT64_MAX && node->end_ns > up->end_ns) up->end_ns = node->end_ns;
+}
+
+/* Add a node's own cells in the steady state to its subtotal, and those of all below it to the row above. */
+static bool add_steady(jm__subtotal *sub, jm__subtotal *outer, const jm__tree *tree, const jm__attribution *a,
+                       size_t first, size_t count)
+{
+    if (!tree->steps) return true;
+    const jm__cell *own = count > 0 ? &tree->steady.items[first] : NULL;
+    if (!merge(&sub->steady, &sub->steady_count, own, count)) return false;
+    sub->steady_energy = jm__energy_of(a, sub->steady, sub->steady_count);
+    bool fine = outer == NULL || merge(&outer->steady, &outer->steady_count, sub->steady, sub->steady_count);
+    free(sub->steady);
+    sub->steady = NULL;
+    return fine;
 }
 
 /* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes get
@@ -83,11 +100,13 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
                                   const jm__means *means, jm_error *err)
 {
     jm__sort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
+    jm__sort(tree->steady.items, tree->steady.count, sizeof *tree->steady.items, by_node_and_column);
     jm__sort(tree->shared.items, tree->shared.count, sizeof *tree->shared.items, by_node_and_column);
     size_t end = tree->cells.count, shared_end = tree->shared.count;
     for (size_t n = tree->nodes.count; n-- > 0;) {
         jm__node *node = &tree->nodes.items[n];
-        jm__subtotal *sub = &subtotals[n];
+        jm__subtotal *sub = &subtotals[n],
+                     *outer = node->parent != JM__NO_NODE ? &subtotals[node->parent] : NULL;
         size_t first = end;
         while (first > 0 && tree->cells.items[first - 1].node == n)
             first--;
@@ -96,11 +115,15 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
         jm__energy self = jm__energy_of(a, own, end - first);
         node->self_j = node->upstream ? 0 : self.energy_j + node->measured_j;
         jm__mean_sums_add_cells(&sub->means, means, own, end - first);
-        if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
+        if (!merge(&sub->cells, &sub->cell_count, own, end - first) ||
+            !add_steady(sub, outer, tree, a, first, end - first))
+            return jm__no_memory(err, "jm__subtotals_add_up");
         end = first;
         jm__spent_add(&sub->spent, &node->spent, 1);
         sub->measured_j += node->measured_j;
         sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
+        sub->steady_measured_j += node->steady_measured_j;
+        sub->steady_measured_u_j = hypot(sub->steady_measured_u_j, node->steady_measured_u_j);
         sub->measured = sub->measured || node->measured;
         sub->energy = jm__energy_of(a, sub->cells, sub->cell_count);
         size_t shared = shared_end;
@@ -111,9 +134,9 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
         find_phase_rest(sub, node);
         sub->shown = sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 ||
                      sub->spent.busy_s > 0 || node->shared_s > 0;
-        if (node->parent != JM__NO_NODE) {
-            jm__subtotal *outer = &subtotals[node->parent];
-            if (!merge(outer, sub->cells, sub->cell_count)) return jm__no_memory(err, "jm__subtotals_add_up");
+        if (outer != NULL) {
+            if (!merge(&outer->cells, &outer->cell_count, sub->cells, sub->cell_count))
+                return jm__no_memory(err, "jm__subtotals_add_up");
             add_to_outer(outer, &tree->nodes.items[node->parent], sub, node);
         }
         free(sub->cells);
@@ -128,7 +151,7 @@ static jm_status subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const
 static void subtotals_free(jm__subtotal *subtotals, size_t count)
 {
     for (size_t n = 0; subtotals != NULL && n < count; n++)
-        free(subtotals[n].cells);
+        free(subtotals[n].cells), free(subtotals[n].steady);
     free(subtotals);
 }
 
@@ -356,8 +379,27 @@ static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_pa
     }
     for (size_t s = 0; s < JM_IDLE_STATES; s++)
         cells[first + work->columns.class_columns + s].seconds +=
-            work->tally.idle[s].steady_s - work->tally.tracing_steady_s[s];
+            work->tally.idle[s].steady_s - work->tally.idle_steady_s[s][JM_CAUSE_TRACING];
     return count;
+}
+
+bool jm__board_steady(const jm__attribution *a, size_t board, double *energy_j, double *u_j)
+{
+    const jm__board_part *part = &a->boards[board];
+    *energy_j = *u_j = 0;
+    if (a->scope.steps.steady_count == 0) return true;
+    if (part->work->columns.count == 0) {
+        jm__total total = jm__total_measure(&part->readings, &part->time.steady);
+        if (total.source != NULL) *energy_j = total.energy_j, *u_j = total.u_j;
+        return true;
+    }
+    jm__cell *cells = calloc(part->work->columns.count, sizeof *cells);
+    if (cells == NULL) return false;
+    jm__energy energy = jm__energy_of(a, cells, add_steady_cells(cells, 0, part));
+    free(cells);
+    *energy_j = energy.energy_j;
+    *u_j = energy.half_j / JM_NORMAL_95;
+    return true;
 }
 
 /* Joules of the steady steps: by the fit, or by the counter for boards without one. */
@@ -376,9 +418,10 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
         const jm__board_part *part = &a->boards[b];
         if (!part->counted) continue;
         if (part->work->columns.count > 0) {
+            size_t first = count;
             count = add_steady_cells(cells, count, part);
             for (size_t s = 0; s < JM_IDLE_STATES; s++)
-                idle_j += (part->work->tally.idle[s].steady_s - part->work->tally.tracing_steady_s[s]) *
+                idle_j += cells[first + part->work->columns.class_columns + s].seconds *
                           part->fit.power_w[part->work->columns.class_columns + s];
             continue;
         }
@@ -712,6 +755,22 @@ static void fill_collective(jm_row *row, const jm__node *node)
     if (node->ran_s > 0) row->bytes_per_s = node->bytes / node->ran_s;
 }
 
+/* What the row takes of a steady step. */
+static void fill_step(jm_row *row, const row_maker *m, size_t n)
+{
+    const jm__subtotal *sub = &m->sub[n];
+    double steps = (double)m->a->scope.steps.steady_count;
+    if (!m->tree->steps || !sub->steady_energy.known || isnan(row->energy_j)) return;
+    double energy_j = sub->steady_energy.energy_j + sub->steady_measured_j;
+    double half_j = hypot(sub->steady_energy.half_j, JM_NORMAL_95 * sub->steady_measured_u_j);
+    if (m->extrapolated_u_j != NULL && row->energy_j > 0) /* sampling errors are in proportion */
+        half_j = hypot(half_j, JM_NORMAL_95 * m->extrapolated_u_j[n] * energy_j / row->energy_j);
+    row->step_s = sub->spent.steady_s / steps;
+    row->step_j = energy_j / steps;
+    row->step_low_j = jm__energy_low(row->step_j, half_j / steps);
+    row->step_high_j = row->step_j + half_j / steps;
+}
+
 static void fill_row(jm_row *row, row_maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
@@ -750,10 +809,12 @@ static void fill_row(jm_row *row, row_maker *m, size_t n)
     }
     if (sub->cell_count > 0 && !sub->energy.known)
         row->energy_j = row->energy_low_j = row->energy_high_j = row->energy_self_j = NAN;
+    fill_step(row, m, n);
 }
 
-static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__attribution *a, jm_error *err)
+static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const row_maker *m, jm_error *err)
 {
+    const jm__attribution *a = m->a;
     double parts_j = 0, variance = 0;
     for (size_t i = 0; i < rows->count; i++)
         parts_j += rows->items[i].energy_self_j;
@@ -771,6 +832,7 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     row.energy_low_j = row.energy_j - half_j;
     row.energy_high_j = row.energy_j + half_j;
     row.provenance = JM_PROVENANCE_UNRESOLVED;
+    if (m->tree->steps) row.step_s = row.step_j = row.step_low_j = row.step_high_j = 0;
     bool fine = jm__vec_push(rows, row) && jm__vec_push(&rows->nodes, JM__NO_NODE);
     return fine ? JM_OK : jm__no_memory(err, "jm__rows_make");
 }
@@ -790,11 +852,13 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, row_maker *m, jm
         if (!jm__vec_push(&rows->nodes, node)) return jm__no_memory(err, "jm__rows_make");
     }
     JM_TRY(totals_sum(totals, m->a, err));
-    JM_TRY(add_unresolved(rows, totals, m->a, err));
+    JM_TRY(add_unresolved(rows, totals, m, err));
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];
-        row->power_w = row->busy_s > 0 ? row->energy_j / row->busy_s : NAN;
         size_t node = rows->nodes.items[i];
+        double drawn_s = node != JM__NO_NODE ? m->tree->nodes.items[node].measured_s : 0;
+        if (!(drawn_s > 0)) drawn_s = row->busy_s;
+        row->power_w = drawn_s > 0 ? row->energy_j / drawn_s : NAN;
         bool upstream = node != JM__NO_NODE && m->tree->nodes.items[node].upstream;
         bool shares = totals->total_energy_j > 0 && !upstream;
         row->share = shares ? row->energy_j / totals->total_energy_j : NAN;

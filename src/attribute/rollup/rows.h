@@ -10,12 +10,16 @@
 typedef struct jm__subtotal {
     jm__cell *cells; /* sorted by column; only while adding up */
     size_t cell_count;
+    jm__cell *steady; /* the same in the steady state; none without steps */
+    size_t steady_count;
     double measured_j, measured_u_j;
+    double steady_measured_j, steady_measured_u_j;
     jm__spent spent;
     double rest_j;    /* of a measured phase: its energy less that of its rows */
     double phase_u_j; /* within a measured phase: standard uncertainty by the phase's own */
     bool measured, shown;
     jm__energy energy;
+    jm__energy steady_energy; /* by the fit */
     jm__mean_sums means;
 } jm__subtotal;
 
@@ -41,6 +45,10 @@ void jm__rows_free(jm__rows *rows);
 /* Whether nobody knows what ran: every board was lost, or did work that was not recorded, for most of the
  * time. */
 bool jm__is_unknown(const jm__attribution *a, int64_t from_ns, int64_t to_ns);
+
+/* Joules of a board in the steady steps: by its fit, or by the meter where it has none. 0 without steps.
+ * False if memory is out. */
+bool jm__board_steady(const jm__attribution *a, size_t board, double *energy_j, double *u_j);
 
 jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub);
 

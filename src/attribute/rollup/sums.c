@@ -302,6 +302,56 @@ jm_status jm__sums_add(const jm__sums *s, const size_t *rows, size_t count, jm_s
     return status;
 }
 
+static jm_status add_step(row_set *sum, const jm__sums *s, jm_sum *out, jm_error *err)
+{
+    double measured_j = 0, variance = 0, whole_j = 0, steps = (double)s->a->scope.steps.steady_count;
+    jm__cell *cells = calloc(s->a->columns + 1, sizeof *cells);
+    if (cells == NULL) return jm__no_memory(err, "jm_report_sum");
+    for (size_t k = 0; k < s->a->columns; k++)
+        cells[k].column = (uint32_t)k;
+    for (size_t i = 0; i < s->tree->steady.count; i++) {
+        const jm__cell *cell = &s->tree->steady.items[i];
+        if (sum->in[cell->node]) cells[cell->column].seconds += cell->seconds;
+    }
+    for (size_t n = 0; n < s->tree->nodes.count; n++) {
+        const jm__node *node = &s->tree->nodes.items[n];
+        if (!sum->in[n] || (node->upstream && !sum->upstream)) continue;
+        sum->factor[n] = 1;
+        whole_j += node->upstream ? node->measured_j : node->self_j;
+        measured_j += node->steady_measured_j;
+        variance += pow(node->steady_measured_u_j, 2);
+    }
+    const jm__energy energy = jm__energy_of(s->a, cells, s->a->columns);
+    free(cells);
+    out->energy_j = (energy.energy_j + measured_j) / steps;
+    if (whole_j > 0) /* sampling errors are in proportion */
+        variance +=
+            pow(out->energy_j * steps / whole_j, 2) * jm__draws_covariance(s->tree, sum->factor, sum->factor);
+    double half_j = hypot(energy.half_j, JM_NORMAL_95 * sqrt(variance)) / steps;
+    out->low_j = jm__energy_low(out->energy_j, half_j);
+    out->high_j = out->energy_j + half_j;
+    return JM_OK;
+}
+
+jm_status jm__sums_step(const jm__sums *s, const size_t *rows, size_t count, jm_sum *out, jm_error *err)
+{
+    row_set sum;
+    bool known = s->tree->steps;
+    *out = (jm_sum){NAN, NAN, NAN};
+    JM_TRY(check(s, rows, count, "jm_report_sum", err));
+    for (size_t i = 0; i < count; i++)
+        known =
+            known && (s->rows->nodes.items[rows[i]] == JM__NO_NODE || !isnan(s->rows->items[rows[i]].step_j));
+    if (!known) return JM_OK;
+    jm_status status = row_set_init(&sum, s, err);
+    if (status == JM_OK) {
+        set_rows(&sum, s, rows, count);
+        status = add_step(&sum, s, out, err);
+    }
+    row_set_free(&sum);
+    return status;
+}
+
 static jm_status covariance(const row_set *left, const row_set *right, const jm__sums *s, double *out_j2,
                             jm_error *err)
 {

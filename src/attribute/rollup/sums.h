@@ -16,6 +16,8 @@ typedef struct jm__sums {
 
 /* See jm_report_sum and jm_report_covariance. */
 jm_status jm__sums_add(const jm__sums *sums, const size_t *rows, size_t count, jm_sum *out, jm_error *err);
+/* In a steady step; `(unresolved)` counts for nothing. NAN without steps. */
+jm_status jm__sums_step(const jm__sums *sums, const size_t *rows, size_t count, jm_sum *out, jm_error *err);
 jm_status jm__sums_covariance(const jm__sums *sums, size_t row_a, size_t row_b, double *out_j2,
                               jm_error *err);
 

@@ -16,6 +16,7 @@ void jm__tree_free(jm__tree *tree)
     jm__text_store_free(&tree->texts);
     jm__vec_free(&tree->nodes);
     jm__vec_free(&tree->cells);
+    jm__vec_free(&tree->steady);
     jm__vec_free(&tree->shared);
     jm__vec_free(&tree->off_j);
     free(tree->off_board_j);
@@ -132,13 +133,14 @@ size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char
     return tree->failed ? JM__NO_NODE : node;
 }
 
-void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds)
+void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds, double steady_s)
 {
     if (tree->failed || node == JM__NO_NODE || seconds == 0) return;
     uint64_t key = (uint64_t)node << 32 | column;
     const jm__map_value *found = jm__map_find(&tree->by_column, &key);
     if (found != NULL) {
         tree->cells.items[found->id].seconds += seconds;
+        if (tree->steps) tree->steady.items[found->id].seconds += steady_s;
         return;
     }
     jm__cell cell = {(uint32_t)node, column, seconds, tree->cells.count};
@@ -148,14 +150,18 @@ void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds)
     }
     jm__map_value at = {.id = (int64_t)tree->cells.count};
     if (!jm__vec_push(&tree->cells, cell) || !jm__map_put(&tree->by_column, &key, at)) tree->failed = true;
+    cell.seconds = steady_s;
+    if (tree->steps && !jm__vec_push(&tree->steady, cell)) tree->failed = true;
 }
 
-void jm__tree_add_busy(jm__tree *tree, size_t node, size_t board, size_t column, double seconds)
+void jm__tree_add_busy(jm__tree *tree, size_t node, size_t board, size_t column, double seconds,
+                       double steady_s)
 {
     if (node == JM__NO_NODE || seconds == 0) return;
     tree->nodes.items[node].spent.busy_s += seconds;
+    tree->nodes.items[node].spent.steady_s += steady_s;
     tree->nodes.items[node].boards |= jm__board_bit(board);
-    jm__tree_add(tree, node, (uint32_t)column, seconds);
+    jm__tree_add(tree, node, (uint32_t)column, seconds, steady_s);
 }
 
 void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns, size_t board)

@@ -25,6 +25,7 @@ static inline jm__board_set jm__board_bit(size_t board)
 /* Sums over work, at the powers of the fit. */
 typedef struct jm__spent {
     double busy_s;
+    double steady_s;              /* of that, in the steady state */
     double merged_s;              /* of that, in classes that share a column with others */
     double work_j;                /* of kernels */
     double forward_j, backward_j; /* of that, in such passes */
@@ -33,6 +34,7 @@ typedef struct jm__spent {
 static inline void jm__spent_add(jm__spent *to, const jm__spent *more, double share)
 {
     to->busy_s += share * more->busy_s;
+    to->steady_s += share * more->steady_s;
     to->merged_s += share * more->merged_s;
     to->work_j += share * more->work_j;
     to->forward_j += share * more->forward_j;
@@ -69,6 +71,9 @@ typedef struct jm__node {
     jm__board_set boards;
     double measured_j; /* without children, by sensors alone */
     double measured_u_j;
+    double steady_measured_j; /* of measured_j, in the steady state */
+    double steady_measured_u_j;
+    double measured_s; /* in which measured_j was drawn, if the row is a board; else 0 */
     bool measured;
     bool upstream;  /* its joules are in other rows too and do not count here */
     double phase_j; /* with all children, measured over its own time; NAN: not measured */
@@ -84,6 +89,8 @@ typedef struct jm__tree {
     JM_VEC(jm__node) nodes;
     jm__text_store texts;
     JM_VEC(jm__cell) cells;
+    JM_VEC(jm__cell) steady; /* the same cells with their seconds in the steady state; none if !steps */
+    bool steps;              /* there are figures of a step */
     JM_VEC(jm__cell)
     shared;            /* time of a node that counts in an overlapping row; `group`: the overlap's node */
     jm__map by_path;   /* numbers of nodes; these four exist until jm__tree_close */
@@ -120,10 +127,12 @@ static inline size_t jm__tree_top(jm__tree *tree, const char *name, const char *
     return jm__tree_node(tree, JM__NO_NODE, name, name, kind);
 }
 
-void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds);
+/* `steady_s`: how much of the time is in the steady state. */
+void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds, double steady_s);
 
 /* The same with busy time of a board. */
-void jm__tree_add_busy(jm__tree *tree, size_t node, size_t board, size_t column, double seconds);
+void jm__tree_add_busy(jm__tree *tree, size_t node, size_t board, size_t column, double seconds,
+                       double steady_s);
 
 void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns, size_t board);
 void jm__tree_seen_on_host(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns);

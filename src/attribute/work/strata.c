@@ -199,6 +199,7 @@ static void add_bursts(jm__extrapolated *out, jm__extrapolated_rows rows)
         burst->steps += sum->steps;
         burst->steady_steps += sum->steady_steps;
         if (own) burst->in_row += sum->steps;
+        if (own) burst->in_row_steady += sum->steady_steps;
         if (!own && sum->steps > 0) burst->lends = true;
     }
 }

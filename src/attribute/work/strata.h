@@ -122,7 +122,8 @@ typedef struct jm__stratum_sum {
  */
 typedef struct jm__represented {
     double steps, steady_steps;
-    double in_row;    /* of `steps`: in strata whose rows are the work's own */
+    double in_row; /* of `steps`: in strata whose rows are the work's own */
+    double in_row_steady;
     size_t unit;      /* of its first step */
     uint32_t partner; /* the neighbouring burst of its kind, itself if there is none */
     bool lends;       /* some of its work goes to other rows */

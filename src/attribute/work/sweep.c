@@ -195,7 +195,7 @@ static void count_in_bursts(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle
         jm__burst_sum *sum = &s->tally->bursts[step->stratum];
         sum->idle_s[state][of->burst_cause] += (double)(to - from) * 1e-9;
         sum->report_s[state][of->burst_cause] += share * seconds.report_s;
-        sum->steady_s[state] += share * seconds.steady_s;
+        sum->steady_s[state][of->burst_cause] += share * seconds.steady_s;
         sum->gaps[of->burst_cause] += (double)(to - from) / whole_ns;
     }
 }
@@ -234,6 +234,7 @@ static bool pass_state(jm__sweep *s, const gap *of, int64_t to_ns, jm__idle_stat
     jm__seconds seconds = idle_view(s)->now;
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
     s->tally->idle_s[state][of->cause] += seconds.report_s;
+    s->tally->idle_steady_s[state][of->cause] += seconds.steady_s;
     if (s->extrapolated != NULL && !extrapolated_time) count_in_bursts(s, of, to_ns, state, seconds);
     return add_idle_pieces(s, to_ns, state);
 }
@@ -326,6 +327,8 @@ static bool extrapolate_portion(jm__sweep *s, const jm__running *item, const jm_
         s->tally->off_s[r] += draws[r] * portion->all_s;
     if (cell != JM__NO_CELL && in_row > 0) {
         s->tally->work.items.items[cell].extrapolated_s += in_row * portion->all_s;
+        s->tally->work.items.items[cell].extrapolated_steady_s +=
+            extrapolated->of_burst[burst].in_row_steady * portion->all_s;
         jm__work_cell_off(&s->tally->work, cell, draws, in_row / all * portion->all_s);
     }
     if (lent != JM__NO_CELL && use != item->as.use)
@@ -367,7 +370,10 @@ static bool add_portion(jm__sweep *s, const jm__running *item, const jm__portion
     if (item->as.outside) sum->outside_s += portion->inside.report_s;
     sum->place_s[item->as.place] += portion->inside.report_s;
     if (!find_cell(s, item, use, &at)) return false;
-    if (at != JM__NO_CELL) s->tally->work.items.items[at].seconds += portion->inside.report_s;
+    if (at != JM__NO_CELL) {
+        s->tally->work.items.items[at].seconds += portion->inside.report_s;
+        s->tally->work.items.items[at].steady_s += portion->inside.steady_s;
+    }
     return item->as.step_interval == NULL || extrapolate_portion(s, item, portion, use, at);
 }
 

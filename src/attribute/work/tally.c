@@ -83,8 +83,10 @@ static bool add_cell(jm__work_cells *to, const jm__work_cells *all, size_t i, ui
     if (at == JM__NO_CELL) return false;
     jm__work_cell *cell = &to->items.items[at];
     cell->seconds += from->seconds;
+    cell->steady_s += from->steady_s;
     cell->calls += from->calls;
     cell->extrapolated_s += from->extrapolated_s;
+    cell->extrapolated_steady_s += from->extrapolated_steady_s;
     cell->extrapolated_calls += from->extrapolated_calls;
     for (size_t r = 0; r < to->draws; r++)
         to->off_s.items[at * to->draws + r] += all->off_s.items[i * to->draws + r];
@@ -205,17 +207,17 @@ static void split_tracing(jm__tally *t, jm__burst_sum *sum, const jm__traced_bur
     bool any = false;
     double share = tracing_share(sum, burst->slowed_s);
     for (int state = 0; state < JM_IDLE_STATES; state++) {
-        double all_s = 0;
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
-            double *idle_s = &t->idle_s[state][cause];
-            double made_s = cause == JM_CAUSE_DATA ? 0 : fmin(*idle_s, share * sum->report_s[state][cause]);
-            all_s += sum->report_s[state][cause];
+            double *idle_s = &t->idle_s[state][cause], all_s = sum->report_s[state][cause];
+            double made_s = cause == JM_CAUSE_DATA ? 0 : fmin(*idle_s, share * all_s);
+            double steady_s = all_s > 0 ? made_s / all_s * sum->steady_s[state][cause] : 0;
             *idle_s -= made_s;
+            t->idle_steady_s[state][cause] -= steady_s;
+            t->idle_steady_s[state][JM_CAUSE_TRACING] += steady_s;
             sum->tracing_s[state] += made_s;
+            sum->tracing_steady_s[state] += steady_s;
         }
-        double of_state = all_s > 0 ? sum->tracing_s[state] / all_s : 0;
         t->idle_s[state][JM_CAUSE_TRACING] += sum->tracing_s[state];
-        t->tracing_steady_s[state] += of_state * sum->steady_s[state];
         any = any || sum->tracing_s[state] > 0;
     }
     if (any) t->gaps[JM_CAUSE_TRACING] += burst->step_intervals;
@@ -246,6 +248,7 @@ static void add_idle(jm__tally *t, size_t stratum, int state, int cause, double 
     t->idle[state].report_s += seconds;
     t->idle[state].steady_s += steady * seconds;
     t->idle_s[state][cause] += seconds;
+    t->idle_steady_s[state][cause] += steady * seconds;
     t->extrapolated_idle_s[stratum][state] += seconds;
 }
 
@@ -283,8 +286,8 @@ static void split_idle(jm__tally *t, const jm__extrapolated *s, size_t stratum, 
             add_idle(t, stratum, state, cause, (data ? data_s : rest_s - made_s) * part, steady);
             if (data || made_s <= 0) continue;
             add_idle(t, stratum, state, JM_CAUSE_TRACING, made_s * part, steady);
-            t->tracing_steady_s[state] += steady * made_s * part;
             sum->tracing_s[state] += made_s * part;
+            sum->tracing_steady_s[state] += steady * made_s * part;
         }
     }
 }
@@ -312,7 +315,8 @@ static void add_extrapolated_cells(jm__work_cells *cells, double share, double s
             if (off_s != NULL) off_s[r] += single_burst_s;
         }
         cell->seconds += share * cell->extrapolated_s;
-        cell->extrapolated_s = 0;
+        cell->steady_s += share * cell->extrapolated_steady_s;
+        cell->extrapolated_s = cell->extrapolated_steady_s = 0;
     }
 }
 

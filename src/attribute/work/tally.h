@@ -81,8 +81,10 @@ typedef struct jm__work_cell {
     uint32_t row;
     uint32_t use;
     double seconds;
-    int64_t calls;             /* that began there */
-    double extrapolated_s;     /* extrapolated to untraced steps, until jm__extrapolated_settle adds it */
+    double steady_s;       /* of that, in the steady state */
+    int64_t calls;         /* that began there */
+    double extrapolated_s; /* extrapolated to untraced steps, until jm__extrapolated_settle adds it */
+    double extrapolated_steady_s;
     double extrapolated_calls; /* the same; not in `calls` */
     int64_t start_ns;          /* of the first item */
     int64_t end_ns;            /* of the last */
@@ -100,8 +102,9 @@ typedef struct jm__burst_sum {
     double busy_s;                                   /* at any time */
     double idle_s[JM_IDLE_STATES][JM_IDLE_CAUSES];   /* at any time */
     double report_s[JM_IDLE_STATES][JM_IDLE_CAUSES]; /* idle time within the report's windows */
-    double steady_s[JM_IDLE_STATES];                 /* of that, in the steady state */
+    double steady_s[JM_IDLE_STATES][JM_IDLE_CAUSES]; /* of that, in the steady state */
     double tracing_s[JM_IDLE_STATES];                /* of report_s: caused by tracing */
+    double tracing_steady_s[JM_IDLE_STATES];         /* of steady_s, likewise */
     double tracing_u_s;                              /* standard uncertainty of their sum */
     double gaps[JM_IDLE_CAUSES];
 } jm__burst_sum;
@@ -127,8 +130,9 @@ typedef struct jm__tally {
     jm__use_sums uses;
     jm__seconds idle[JM_IDLE_STATES];
     double idle_s[JM_IDLE_STATES][JM_IDLE_CAUSES]; /* in the report; a state's joules are split by these */
-    int64_t gaps[JM_IDLE_CAUSES];                  /* that overlap the report's windows */
-    jm__intervals unrecorded;                      /* work of which nothing is recorded, in traced time */
+    double idle_steady_s[JM_IDLE_STATES][JM_IDLE_CAUSES]; /* of that, in the steady state */
+    int64_t gaps[JM_IDLE_CAUSES];                         /* that overlap the report's windows */
+    jm__intervals unrecorded; /* work of which nothing is recorded, in traced time */
     jm__work_cells work;
     jm__work_cells
         waits; /* gaps within the report's windows: `row` is the cause, `use` that of the next work */
@@ -145,7 +149,6 @@ typedef struct jm__tally {
     double beside_s;        /* extrapolated time of the report that traced work covers */
     double off_s[JM_DRAWS]; /* error of all extrapolated work, in each draw */
     double (*extrapolated_idle_s)[JM_IDLE_STATES]; /* [strata]: idle time of the represented steps */
-    double tracing_steady_s[JM_IDLE_STATES];       /* of idle[].steady_s: caused by tracing */
 } jm__tally;
 void jm__tally_free(jm__tally *tally);
 

@@ -27,7 +27,7 @@ bool jm__board_is_fitted(const jm_board *board)
 void jm__board_time_free(jm__board_time *time)
 {
     jm__intervals *all[] = {&time->lost,   &time->learn,      &time->windows, &time->steady,
-                            &time->traced, &time->unrecorded, &time->unknown};
+                            &time->traced, &time->unrecorded, &time->unknown, &time->steady_traced};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         jm__vec_free(all[i]);
     jm__extrapolated_free(&time->extrapolated);

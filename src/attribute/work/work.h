@@ -36,6 +36,7 @@ typedef struct jm__board_time {
     jm__intervals windows;         /* of the report, less that */
     jm__intervals steady;          /* those of them in which steps are steady */
     jm__intervals traced;          /* those of the report less what traced steps stand for (strata.h) */
+    jm__intervals steady_traced;   /* what is in `steady` and in `traced` */
     jm__intervals unrecorded;      /* taken out of `traced`: work of which nothing is recorded */
     jm__intervals unknown;         /* nobody recorded what ran then: outside of `learn` */
     const jm__intervals *sampled;  /* hardware counters were sampled; NULL: never */

@@ -81,7 +81,7 @@ static void make_assumed(made *m, double discrepancy, double known_w)
     for (size_t n = 0; n < NODES; n++) {
         assert_int_equal(jm__tree_node(&m->tree, parents[n], names[n], names[n], "phase"), n);
         for (uint32_t k = 0; k < ALL_COLUMNS; k++)
-            if (cell_s[n][k] > 0) jm__tree_add(&m->tree, n, k, cell_s[n][k]);
+            if (cell_s[n][k] > 0) jm__tree_add(&m->tree, n, k, cell_s[n][k], 0);
     }
     assert_int_equal(jm__class_variance_find(&m->a, &m->tree, NULL), JM_OK);
 }
@@ -513,7 +513,7 @@ static void test_rows_with_a_part_of_a_columns_time_differ_from_its_mean_as_draw
         snprintf(name, sizeof name, "%zu", n);
         jm__tree_add(&m.tree,
                      jm__tree_node(&m.tree, JM__NO_NODE, "row", jm__tree_text(&m.tree, "%s", name), "x"), 0,
-                     each_s);
+                     each_s, 0);
     }
     assert_int_equal(jm__class_variance_find(&m.a, &m.tree, NULL), JM_OK);
     double one = 0, two = 0, apart = 0;

@@ -155,8 +155,8 @@ static void test_a_row_is_weak_if_most_below_it_shares_columns(void **state)
     jm__tree_init(&tree);
     size_t top = add(&tree, JM__NO_NODE, "top", "forward");
     size_t shared = add(&tree, top, "shared", "forward"), own = add(&tree, top, "own", "forward");
-    jm__tree_add(&tree, shared, 1, 3);
-    jm__tree_add(&tree, own, 2, 2);
+    jm__tree_add(&tree, shared, 1, 3, 0);
+    jm__tree_add(&tree, own, 2, 2, 0);
     tree.nodes.items[shared].spent.busy_s = tree.nodes.items[shared].spent.merged_s = 3;
     tree.nodes.items[own].spent.busy_s = 2;
     jm__rows rows = rows_of(&tree);
@@ -180,7 +180,7 @@ static void test_a_row_is_shown_if_it_or_what_is_below_has_anything(void **state
     add_measured(&tree, JM__NO_NODE, "measured", 0, 1, 0);
     tree.nodes.items[called].calls = 1;
     tree.nodes.items[busy].spent.busy_s = 0.5;
-    jm__tree_add(&tree, worked, 1, 1);
+    jm__tree_add(&tree, worked, 1, 1, 0);
     jm__rows rows = rows_of(&tree);
     static const char *const shown[] = {"top", "called", "busy", "worked", "measured"};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
@@ -217,12 +217,12 @@ static jm__rows phase_of(jm__tree *tree, double phase_s)
     size_t phase = add(tree, JM__NO_NODE, "phase", "phase");
     size_t forward = add(tree, phase, "forward", "forward"),
            backward = add(tree, phase, "backward", "backward");
-    jm__tree_add(tree, backward, 4, 3);
-    jm__tree_add(tree, backward, 1, 2);
-    jm__tree_add(tree, forward, 2, 4);
-    jm__tree_add(tree, forward, 1, 0.5);
-    jm__tree_add(tree, forward, 1, 0.5);
-    jm__tree_add(tree, phase, 4, 1);
+    jm__tree_add(tree, backward, 4, 3, 0);
+    jm__tree_add(tree, backward, 1, 2, 0);
+    jm__tree_add(tree, forward, 2, 4, 0);
+    jm__tree_add(tree, forward, 1, 0.5, 0);
+    jm__tree_add(tree, forward, 1, 0.5, 0);
+    jm__tree_add(tree, phase, 4, 1, 0);
     tree->nodes.items[forward].measured_j = 40;
     jm__node *item = &tree->nodes.items[phase];
     item->phase_j = 100;
@@ -322,7 +322,7 @@ static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
         size_t node = jm__tree_new(&tree, JM__NO_NODE, calls[i].path, calls[i].path, calls[i].kind);
         assert_int_equal(node, i);
         for (uint32_t column = 0; column < 2; column++) {
-            jm__tree_add(&tree, node, column, 1);
+            jm__tree_add(&tree, node, column, 1, 0);
             assert_int_equal(tree.cells.items[2 * i + column].group, calls[i].group[column]);
         }
     }

@@ -152,11 +152,28 @@ static json_t *groups(void)
     add_field(group, "energy_low_j", JM_FIELD_REAL_OR_NONE, "Lower end of the 95 % interval of the sum",
               true);
     add_field(group, "energy_high_j", JM_FIELD_REAL_OR_NONE, "Upper end of it", true);
+    add_field(group, "step_s", JM_FIELD_REAL_OR_NONE, "As of a row", true);
+    add_field(group, "step_j", JM_FIELD_REAL_OR_NONE, "As of a row", true);
+    add_field(group, "step_low_j", JM_FIELD_REAL_OR_NONE, "Lower end of its 95 % interval", true);
+    add_field(group, "step_high_j", JM_FIELD_REAL_OR_NONE, "Upper end of it", true);
     add_field(group, "power_w", JM_FIELD_REAL_OR_NONE, "Watts", true);
     add_field(group, "share", JM_FIELD_REAL_OR_NONE, "Of the total", true);
     add_field(group, "provenance", JM_FIELD_PROVENANCE, "The worst of them", true);
     return json_pack("{ss so ss}", "type", "array", "items", group, "description",
                      "Equal layers taken together; by layer alone");
+}
+
+/* What the run is made of. */
+static json_t *stages(void)
+{
+    json_t *stage = object_of();
+    add_field(stage, "name", JM_FIELD_TEXT, "\"steady steps\", \"before the first step\" ...", true);
+    add_field(stage, "steps", JM_FIELD_COUNT_OR_NONE, "How many; missing where it is no steps", true);
+    add_field(stage, "seconds", JM_FIELD_REAL_OR_NONE, "Its time; missing where that is in the others'",
+              true);
+    add_field(stage, "energy_j", JM_FIELD_REAL_OR_NONE, "Joules; all add up to total_energy_j", true);
+    return json_pack("{ss so ss}", "type", "array", "items", stage, "description",
+                     "The parts of a run with steps; empty without steps");
 }
 
 static json_t *report_schema(void)
@@ -169,6 +186,7 @@ static json_t *report_schema(void)
     add_summary(quality, JM_IN_QUALITY);
     add_field(quality, "notes", JM_FIELD_TEXTS, "Sentences that a reader must know", true);
     add_summary(overhead, JM_IN_OVERHEAD);
+    add(report, "stages", stages(), true);
     add(report, "quality", quality, true);
     add(report, "overhead", overhead, true);
     add_rows(report, "Parents before their children");
@@ -180,8 +198,8 @@ static json_t *report_schema(void)
 
 static json_t *change_object(bool is_row)
 {
-    static const char *const figures[] = {"a_j",      "a_low_j", "a_high_j",   "b_j",        "b_low_j",
-                                          "b_high_j", "change",  "change_low", "change_high"};
+    static const char *const figures[] = {"a_j",    "a_low_j",    "a_high_j",    "b_j", "b_low_j", "b_high_j",
+                                          "change", "change_low", "change_high", "a_s", "b_s"};
     json_t *object = object_of();
     if (is_row) add_field(object, "path", JM_FIELD_TEXT, "From the row in A, else in B", true);
     if (is_row) add_field(object, "kind", JM_FIELD_TEXT, "Of the row", true);

@@ -26,7 +26,7 @@ static int find_student(void **state)
 
 static jm__run_figure run_of(double energy_j, double half_j)
 {
-    return (jm__run_figure){true, energy_j, energy_j - half_j, energy_j + half_j};
+    return (jm__run_figure){true, energy_j, energy_j - half_j, energy_j + half_j, 1};
 }
 
 static double half_of(const jm__runs_mean *mean)
@@ -56,7 +56,7 @@ static void test_runs_without_spread_have_the_interval_of_one(void **state)
 static void test_one_run_keeps_its_own_interval(void **state)
 {
     (void)state;
-    const jm__run_figure runs[] = {{false, 0, 0, 0}, {true, 10, 0, 25}, {false, 0, 0, 0}};
+    const jm__run_figure runs[] = {{false, 0, 0, 0, 0}, {true, 10, 0, 25, 1}, {false, 0, 0, 0, 0}};
     jm__runs_mean mean = jm__runs_mean_of(runs, 3, student);
     assert_true(mean.runs == 1 && mean.energy_j == 10 && mean.low_j == 0 && mean.high_j == 25);
     assert_true(isnan(mean.deviation_j));
@@ -65,10 +65,10 @@ static void test_one_run_keeps_its_own_interval(void **state)
 static void test_what_is_not_known_in_one_run_is_not_known_of_all(void **state)
 {
     (void)state;
-    jm__run_figure runs[] = {run_of(100, 8), {true, NAN, NAN, NAN}};
+    jm__run_figure runs[] = {run_of(100, 8), {true, NAN, NAN, NAN, NAN}};
     jm__runs_mean mean = jm__runs_mean_of(runs, 2, student);
     assert_true(isnan(mean.energy_j) && isnan(mean.low_j) && isnan(mean.high_j));
-    runs[1] = (jm__run_figure){true, 101, NAN, NAN};
+    runs[1] = (jm__run_figure){true, 101, NAN, NAN, 1};
     mean = jm__runs_mean_of(runs, 2, student);
     assert_true(mean.energy_j == 100.5 && isnan(mean.low_j) && isnan(mean.high_j));
 }

@@ -26,6 +26,14 @@ static inline jm_report report_of(const jm_row *rows, size_t count, double total
 {
     jm_report report = {.rows = rows, .row_count = count, .boards = &board_first, .board_count = 1};
     report.totals = (jm_report_totals){.steps = 1,
+                                       .steady_steps = 1,
+                                       .steady_samples = -1,
+                                       .steady_tokens = -1,
+                                       .step_name = "step",
+                                       .steady_step_s = 0.125,
+                                       .steady_step_j = total_j,
+                                       .steady_step_low_j = total_j - half_j,
+                                       .steady_step_high_j = total_j + half_j,
                                        .samples = -1,
                                        .total_energy_j = total_j,
                                        .total_low_j = total_j - half_j,

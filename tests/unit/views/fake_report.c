@@ -63,6 +63,16 @@ const jm_report_options *jm_report_options_get(const jm_report *report)
     return &report->options;
 }
 
+size_t jm_report_stage_count(const jm_report *report)
+{
+    return report->stage_count;
+}
+
+const jm_stage *jm_report_stage(const jm_report *report, size_t stage)
+{
+    return &report->stages[stage];
+}
+
 size_t jm_report_board_count(const jm_report *report)
 {
     return report->board_count;
@@ -131,6 +141,20 @@ jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t coun
         const jm_row *row = &report->rows[rows[i]];
         energy_j += row->energy_j;
         variance += pow((row->energy_high_j - row->energy_low_j) / 2, 2);
+    }
+    *out = (jm_sum){energy_j, energy_j - sqrt(variance), energy_j + sqrt(variance)};
+    return JM_OK;
+}
+
+jm_status jm__report_sum_step(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
+                              jm_error *err)
+{
+    (void)err;
+    double energy_j = 0, variance = 0;
+    for (size_t i = 0; i < count; i++) {
+        const jm_row *row = &report->rows[rows[i]];
+        energy_j += row->step_j;
+        variance += pow((row->step_high_j - row->step_low_j) / 2, 2);
     }
     *out = (jm_sum){energy_j, energy_j - sqrt(variance), energy_j + sqrt(variance)};
     return JM_OK;

@@ -232,13 +232,16 @@ static void test_the_table_is_as_the_page_shows_it(void **state)
     assert_string_equal(text,
                         "layer, J/step           base        fused       change\n"
                         "step             86.50 ±0.50  78.90 ±0.50  -8.8 ±0.8 %  less\n"
+                        "  gone            4.00 ±0.50            -               only in A\n"
+                        "  x.a|b                    -   2.00 ±0.50               only in B\n"
                         "  Net            80.00 ±0.80  73.00 ±0.80  -8.8 ±1.4 %  less\n"
                         "    norm           18.1 ±2.4    10.2 ±1.5    -44 ±11 %  less\n"
                         "    mlp            34.3 ±2.1    34.5 ±2.2  +0.6 ±8.9 %  no difference seen\n"
-                        "    gone          4.00 ±0.50            -            -  only in A\n"
-                        "  x.a|b                    -   2.00 ±0.50            -  only in B\n"
                         "  1 row < 0.5 %\n"
                         "\n"
+                        "A step: 125 ms / 125 ms, 692 W / 631 W.\n"
+                        "One run does not show how much runs differ: that is not in its ±. joulemap run\n"
+                        "--repeat 5 does.\n"
                         "same GPU: the sensor's gain cancels. clock 1965 / 1971 MHz, 61 / 64 °C,\n"
                         "throttled - / 12 % of the time.\n"
                         "± is half of the 95 % interval, of energies relative to the GPU's own sensor.\n");
@@ -278,10 +281,12 @@ static void test_markdown_is_a_table_of_paths(void **state)
     char *text;
     jm_diff *diff = diff_of(&a, &b);
     assert_int_equal(jm_diff_markdown(diff, 0, &text, &err), JM_OK);
-    static const char start[] = "| layer, J/step | `base` | `fused` | change | |\n|---|---:|---:|---:|---|\n"
-                                "| step | 86.50 ±0.50 | 78.90 ±0.50 | -8.8 ±0.8 % | less |\n";
+    static const char start[] =
+        "| layer, J/step | `base` | `fused` | change | ms | W | |\n|---|---:|---:|---:|---:|---:|---|\n"
+        "| step | 86.50 ±0.50 | 78.90 ±0.50 | -8.8 ±0.8 % | 125 / 125 | 692 / 631 | less |\n";
     assert_memory_equal(text, start, strlen(start));
-    assert_non_null(strstr(text, "\n| `x.a\\|b` | - | 2.00 ±0.50 | - | only in B |\n| 1 row < 0.5 % |"));
+    assert_non_null(strstr(text, "\n| `x.a\\|b` | - | 2.00 ±0.50 |  | - / 100 | - / 20.0 | only in B |\n"));
+    assert_non_null(strstr(text, "\n| 1 row < 0.5 % |"));
     free(text);
     jm_diff_free(diff);
 }

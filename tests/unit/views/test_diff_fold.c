@@ -27,6 +27,9 @@ static void set_energy(jm_row *row, double energy_j)
     row->energy_low_j += energy_j - row->energy_j;
     row->energy_high_j += energy_j - row->energy_j;
     row->energy_j = energy_j;
+    row->step_low_j = row->energy_low_j;
+    row->step_high_j = row->energy_high_j;
+    row->step_j = energy_j;
 }
 
 typedef struct pair {
@@ -73,10 +76,10 @@ static void test_equal_layers_that_changed_alike_share_a_row(void **state)
 {
     (void)state;
     pair p = usual();
-    assert_shown(&p, "step                50.0 ±1.0    40.0 ±1.0  -20.0 ±2.6 %  less\n"
-                     "  model        1  50.00 ±0.20  40.00 ±0.20  -20.0 ±0.5 %  less\n"
-                     "    layers.*   5  50.00 ±0.45  40.00 ±0.45  -20.0 ±1.1 %  less\n"
-                     "      mlp      5  30.00 ±0.45  20.00 ±0.45  -33.3 ±1.8 %  less\n");
+    assert_shown(&p, "step                50.0 ±1.0    40.0 ±1.0  -20.0 ±2.6 %  125 / 125  less\n"
+                     "  model        1  50.00 ±0.20  40.00 ±0.20  -20.0 ±0.5 %  100 / 100  less\n"
+                     "    layers.*   5  50.00 ±0.45  40.00 ±0.45  -20.0 ±1.1 %  500 / 500  less\n"
+                     "      mlp      5  30.00 ±0.45  20.00 ±0.45  -33.3 ±1.8 %  500 / 500  less\n");
 }
 
 static void test_a_layer_that_changed_otherwise_is_named(void **state)
@@ -147,9 +150,9 @@ static void test_markdown_has_the_path_of_all(void **state)
     set_energy(&p.b[2 + 2 * 1], 10);
     set_energy(&p.b[2 + 2 * 3], 10);
     char *text = shown(&p, false, true);
-    assert_non_null(
-        strstr(text, "| layer, J/step | x | `base` | `fused` | change | |\n|---|---:|---:|---:|---:|---|\n"
-                     "| step |  | 50.0 ±1.0 |"));
+    assert_non_null(strstr(text, "| layer, J/step | x | `base` | `fused` | change | ms | W | "
+                                 "|\n|---|---:|---:|---:|---:|---:|---:|---|\n"
+                                 "| step |  | 50.0 ±1.0 |"));
     assert_non_null(strstr(text, "\n| `model.layers.*` | 3 |"));
     assert_non_null(strstr(text, "\n| `model.layers.*.mlp` | 3 |"));
     assert_non_null(strstr(text, "\n| `model.layers.1,3` | 2 |"));

@@ -94,11 +94,12 @@ static void test_the_table_of_runs_is_as_the_page_shows_it(void **state)
     assert_string_equal(
         text, "layer, J/step        base      fused        change\n"
               "step           100.0 ±7.5     81 ±13     -19 ±14 %  less\n"
+              "  x.late                -   9.0 ±0.5                only in B, B 1/2\n"
               "  Net           80.0 ±5.0  60.5 ±6.4  -24.4 ±9.2 %  less\n"
               "    mlp         41.0 ±2.5     41 ±13      +0 ±32 %  no difference seen\n"
-              "  hook           6.0 ±9.4   6.0 ±0.5        +0.0 %  no difference seen, A 2/3, B 1/2\n"
-              "  x.late                -   9.0 ±0.5             -  only in B, B 1/2\n"
+              "  hook           6.0 ±9.4   6.0 ±0.5                no difference seen, A 2/3, B 1/2\n"
               "\n"
+              "A step: 125 ms / 125 ms, 800 W / 648 W.\n"
               "base, the mean of 3 runs: base-1, base-2, base-3; standard deviation of their\n"
               "totals 3 %.\n"
               "fused, the mean of 2 runs: B1, B2; standard deviation of their totals 1.7 %.\n"
@@ -253,7 +254,7 @@ static void test_a_side_without_runs_and_another_key_are_refused(void **state)
     runs.b2.options.by = JM_BY_KERNEL;
     assert_int_equal(jm_diff_create_many(&diff, &a, &b, NULL, &err), JM_USAGE);
     runs.b2.options.by = JM_BY_LAYER;
-    runs.a3.totals.steps = -1;
+    runs.a3.totals.steps = runs.a3.totals.steady_steps = -1;
     const jm_diff_options options = {.size = sizeof options, .per = JM_PER_STEP};
     assert_int_equal(jm_diff_create_many(&diff, &a, &b, &options, &err), JM_USAGE);
     assert_string_equal(err.text, "A3 has no steps: its joules a step are not known");

@@ -191,6 +191,9 @@ static char *diff_of(double factor, double last)
         changed[i].energy_j *= by;
         changed[i].energy_low_j *= by;
         changed[i].energy_high_j *= by;
+        changed[i].step_j *= by;
+        changed[i].step_low_j *= by;
+        changed[i].step_high_j *= by;
     }
     const jm_report b = REPORT(changed, 100, 1);
     jm_diff *diff;

@@ -173,7 +173,7 @@ static void test_energies_are_those_of_a_step(void **state)
     char *text = text_of(200, 0);
     assert_true(has(text, "\neach      19.00 ±0.10 J and 100 ms a step of train, 2.375 ±0.013 J a sample "
                           "(48 of 50 steps, steady)\n"));
-    assert_true(has(text, "  J/step  ") && has(text, " 16.00    1 %"));
+    assert_true(has(text, "  J/step  ") && has(text, " 800.0    1 %"));
     free(text);
     text = shown_as((jm_text_options){.width = 80, .total = true});
     assert_true(has(text, "a step of train") && has(text, "  2.00 s  800.0    1 %"));
@@ -492,6 +492,22 @@ static void test_names_from_elsewhere_do_no_harm(void **state)
     free(json);
 }
 
+static void test_watts_above_the_limit_have_their_reason_where_they_stand(void **state)
+{
+    (void)state;
+    static const struct {
+        double limit_w;
+        int width;
+        bool said;
+    } cases[] = {{100, 200, true}, {1000, 200, false}, {NAN, 200, false}, {100, 40, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_report.quality.power_limit_w = cases[i].limit_w;
+        char *text = text_of(cases[i].width, 0);
+        assert_int_equal(has(text, "More watts than the limit, 100 W: a GPU holds it"), cases[i].said);
+        free(text);
+    }
+}
+
 static void test_csv_leaves_absent_figures_empty(void **state)
 {
     (void)state;
@@ -501,9 +517,12 @@ static void test_csv_leaves_absent_figures_empty(void **state)
     assert_int_equal(jm_export(NULL, "csv", &fake_report.options, out, NULL), JM_OK);
     fclose(out);
     assert_true(has(csv, "\nblocks.attn") == false);
-    assert_true(has(csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,0,0,,"
-                         "0,,,0,0,true\n"));
-    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,0,0,,0,,,0,0,true\n"));
+    assert_true(has(
+        csv,
+        "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,0.1,300,280,320,fitted,0,10,15,0,,0,0,,"
+        "0,,,0,0,true\n"));
+    assert_true(
+        has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,0,200,,,measured,0,0,30,0,,0,0,,0,,,0,0,true\n"));
     char *own = NULL; /* of a report that is there already */
     assert_int_equal(jm_report_csv(&fake_report, &own, NULL), JM_OK);
     assert_string_equal(own, csv);
@@ -634,6 +653,7 @@ int main(void)
         cmocka_unit_test_setup(test_absent_figures_are_dashes_and_nulls, reset),
         cmocka_unit_test_setup(test_json_has_the_promised_keys, reset),
         cmocka_unit_test_setup(test_names_from_elsewhere_do_no_harm, reset),
+        cmocka_unit_test_setup(test_watts_above_the_limit_have_their_reason_where_they_stand, reset),
         cmocka_unit_test_setup(test_csv_leaves_absent_figures_empty, reset),
         cmocka_unit_test_setup(test_export_that_does_not_reach_the_disk_is_an_error, reset),
         cmocka_unit_test_setup(test_the_kind_is_said_of_paths_that_two_rows_have, reset),
