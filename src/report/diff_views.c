@@ -1,6 +1,7 @@
 /* A diff as a table, for a terminal or a pull request, and as JSON. */
 #include "attribute/fit/student.h"
 #include "attribute/notes/quality.h"
+#include "attribute/work/kernel_name.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -405,6 +406,7 @@ typedef struct layout {
     const jm_diff *diff;
     jm__energy_scale scale;
     bool whole_paths; /* paths instead of names in a tree */
+    bool whole_names; /* no short names of kernels */
     bool several;     /* some rows are several layers; their number is the first column */
     bool some_runs;   /* some rows are missing in some runs */
 } layout;
@@ -455,9 +457,14 @@ static jm_status add_part(jm__table *table, layout *view, const jm__fold *fold, 
     bool by_name = !view->whole_paths && jm__diff_place(diff, part->row, 0) != JM__NO_PLACE;
     char *text = by_name ? strdup(part->name) : path_of(diff, fold, part);
     if (text == NULL) return jm__no_memory(err, "jm_diff_text");
-    jm__table_line line = {.depth = row.depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->row + 1};
-    jm__strbuf name = {0};
-    jm__utf8_add(&name, text, true);
+    jm__table_line line = {.depth = row.depth + 1, .number = part->row + 1};
+    jm__strbuf name = {0}, shorter = {0};
+    bool kernel = !view->whole_names && jm__row_is_kernel(&part->sum);
+    line.is_short = kernel && jm__kernel_short_name_add(&shorter, part->name);
+    line.is_cpp = !line.is_short && jm__is_cpp_name(text);
+    jm__utf8_add(&name, line.is_short && shorter.text != NULL ? shorter.text : text, true);
+    name.failed = name.failed || shorter.failed;
+    jm__strbuf_free(&shorter);
     free(text);
     if (row.path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row.kind);
     write_cells(&line, view, &row, part->members);
@@ -560,7 +567,7 @@ static jm_status make_table(jm__table *table, titles *texts, layout *view, size_
 jm_status jm_diff_text(const jm_diff *diff, int width, size_t limit, char **out, jm_error *err)
 {
     size_t columns = width > 0 ? (size_t)width : 0;
-    layout view = {.diff = diff};
+    layout view = {.diff = diff, .whole_names = columns == 0};
     jm__table table;
     titles texts;
     jm__strbuf text = {0};
@@ -614,7 +621,7 @@ static void add_markdown_table(jm__strbuf *out, const jm__table *table, const ti
 
 jm_status jm_diff_markdown(const jm_diff *diff, size_t limit, char **out, jm_error *err)
 {
-    layout view = {.diff = diff, .whole_paths = true};
+    layout view = {.diff = diff, .whole_paths = true, .whole_names = true};
     jm__table table;
     titles texts;
     jm__strbuf text = {0};

@@ -267,6 +267,14 @@ void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity)
     jm__strbuf_free(&without);
 }
 
+bool jm__row_is_kernel(const jm_row *row)
+{
+    static const char *const kinds[] = {"kernel", "memcpy", "memset", "collective"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(row->kind, kinds[i]) == 0) return true;
+    return false;
+}
+
 void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns)
 {
     const char *arguments = name + strcspn(name, "<");
