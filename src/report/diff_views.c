@@ -1,7 +1,6 @@
 /* A diff as a table, for a terminal or a pull request, and as JSON. */
 #include "attribute/fit/student.h"
 #include "attribute/notes/quality.h"
-#include "attribute/work/kernel_name.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -459,8 +458,8 @@ static jm_status add_part(jm__table *table, layout *view, const jm__fold *fold, 
     if (text == NULL) return jm__no_memory(err, "jm_diff_text");
     jm__table_line line = {.depth = row.depth + 1, .number = part->row + 1};
     jm__strbuf name = {0}, shorter = {0};
-    bool kernel = !view->whole_names && jm__row_is_kernel(&part->sum);
-    line.is_short = kernel && jm__kernel_short_name_add(&shorter, part->name);
+    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
+    line.is_short = !view->whole_names && jm__row_short_name_add(&shorter, &part->sum, by);
     line.is_cpp = !line.is_short && jm__is_cpp_name(text);
     jm__utf8_add(&name, line.is_short && shorter.text != NULL ? shorter.text : text, true);
     name.failed = name.failed || shorter.failed;

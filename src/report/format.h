@@ -60,6 +60,10 @@ void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity)
 /* A kernel, copy, fill or collective, whose name may be shortened. */
 bool jm__row_is_kernel(const jm_row *row);
 
+/* Add the short name of a kernel to an empty text, without its class inside the row of that (JM_BY_CLASS).
+ * False if the row has none. */
+bool jm__row_short_name_add(jm__strbuf *out, const jm_row *row, jm_by by);
+
 /* Add a name cut to `columns`: the middle of the function's name goes, and the end of its template arguments,
  * whose beginning identifies the kernel best. */
 void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns);

@@ -47,8 +47,8 @@ static bool matches_kernel(const jm_row *row, const char *pattern, bool *failed)
 {
     if (has_part(row->name, pattern)) return true;
     jm__strbuf text = {0};
-    bool found = jm__row_is_kernel(row) && jm__kernel_short_name_add(&text, row->name) && text.text != NULL &&
-                 has_part(text.text, pattern);
+    bool found =
+        jm__row_short_name_add(&text, row, JM_BY_KERNEL) && text.text != NULL && has_part(text.text, pattern);
     *failed = *failed || text.failed;
     jm__strbuf_free(&text);
     return found;
@@ -603,13 +603,6 @@ static bool write_next_layer(char *out, size_t size, const jm_row *row)
     return write_place(out + sizeof before - 1, size - sizeof before + 1, row, PATH);
 }
 
-/* A short name inside the row of its class: "bf16 256x128" of "matrix product bf16 256x128". */
-static const char *without_class(const char *name, const char *class)
-{
-    size_t length = strlen(class);
-    return strncmp(name, class, length) == 0 && name[length] == ' ' ? name + length + 1 : name;
-}
-
 /* A part that is shown without its ancestors needs its whole path. */
 static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const shown_part *shown,
                      jm__table_line *line)
@@ -617,16 +610,13 @@ static void add_name(jm__strbuf *name, const view *v, const jm__part *part, cons
     jm__strbuf path = {0};
     if (shown->selected && !v->traits.by_kernel)
         jm__part_path_add(&path, v->report, &v->fold, part);
-    else if (v->options->width > 0 && jm__row_is_kernel(&part->sum) &&
-             jm__kernel_short_name_add(&path, part->name))
+    else if (v->options->width > 0 &&
+             jm__row_short_name_add(&path, &part->sum, jm_report_options_get(v->report)->by))
         line->is_short = true;
     else
         jm__strbuf_add(&path, part->name);
     line->is_cpp = !line->is_short && jm__is_cpp_name(part->name);
-    const char *text = path.text != NULL ? path.text : "";
-    if (line->is_short && jm_report_options_get(v->report)->by == JM_BY_CLASS)
-        text = without_class(text, part->sum.type);
-    jm__utf8_add(name, text, true);
+    if (path.text != NULL) jm__utf8_add(name, path.text, true);
     name->failed = name->failed || path.failed;
     jm__strbuf_free(&path);
 }
