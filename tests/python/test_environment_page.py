@@ -25,13 +25,13 @@ def variables_of_page() -> list[str]:
     return [name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row)]
 
 
-def test_the_page_has_each_variable_of_the_sources_once():
+def test_the_page_has_each_variable_of_the_sources_once() -> None:
     page = variables_of_page()
     assert len(page) == len(set(page))
     assert set(page) == variables_of_sources()
 
 
-def test_each_row_says_meaning_default_and_reader():
+def test_each_row_says_meaning_default_and_reader() -> None:
     for line in (ROOT / "docs/environment.md").read_text().splitlines():
         if line.startswith("| `"):
             cells = [cell.strip() for cell in line.strip("|").split("|")]

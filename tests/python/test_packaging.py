@@ -12,12 +12,12 @@ def version() -> str:
     return found[1]
 
 
-def test_the_conda_recipe_has_the_version_of_the_project():
+def test_the_conda_recipe_has_the_version_of_the_project() -> None:
     recipe = (ROOT / "conda/recipe.yaml").read_text()
     assert re.findall(r'^  version: "(.*)"$', recipe, re.MULTILINE) == [version()]
 
 
-def test_container_and_workflow_run_scripts_that_exist():
+def test_container_and_workflow_run_scripts_that_exist() -> None:
     targets = (ROOT / "Makefile").read_text()
     for name in ("Dockerfile", ".github/workflows/wheels.yml"):
         text = (ROOT / name).read_text()
