@@ -247,6 +247,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         jm__dataset_free(set);
         report(recording, JM_BY_LAYER);
         report(recording, JM_BY_KERNEL);
+        report(recording, JM_BY_CLASS);
         report(recording, JM_BY_PHASE);
         report(recording, JM_BY_REQUEST);
         export(recording, size);

@@ -139,6 +139,23 @@ typedef struct jm_board_memory {
 JM_API jm_status jm_inventory_memory(jm_inventory *inventory, size_t board, jm_board_memory *out,
                                      jm_error *err);
 
+enum { JM_BOARD_PROCESSES = 64 };
+
+/* What a board does now. A value that its sensors do not give is NAN; joules are a counter's, since an
+ * unknown start. */
+typedef struct jm_board_state {
+    double power_w, energy_j, utilisation_percent, temperature_c, clock_mhz, power_limit_w;
+    bool lost;                        /* it is gone, or needs a reset */
+    char problem[160];                /* why its power cannot be read; "" if it can */
+    int32_t pids[JM_BOARD_PROCESSES]; /* processes that compute on it, as the machine counts them */
+    size_t process_count;
+} jm_board_state;
+
+/* Read it from the sensors; takes their cost of a read, milliseconds. One thread at a time. USAGE: no such
+ * board. */
+JM_API jm_status jm_inventory_state(jm_inventory *inventory, size_t board, jm_board_state *out,
+                                    jm_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,7 +22,8 @@ extern "C" {
     X(PHASE, "phase")                                                                                        \
     X(BOARD, "board")                                                                                        \
     X(SPAN, "span")       /* one row per occurrence: the energy of each single call of a layer */            \
-    X(REQUEST, "request") /* of a server: its share of each step it was in */
+    X(REQUEST, "request") /* of a server: its share of each step it was in */                                \
+    X(CLASS, "class")     /* of kernels: matrix product, copy and so on, with their kernels as children */
 
 typedef enum jm_by {
 #define X(name, text) JM_BY_##name,

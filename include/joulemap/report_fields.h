@@ -61,10 +61,12 @@
       "replaces its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                               \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
-      "\"gpu\", \"idle\", \"unrecorded\", \"gap\", \"sampling\", \"wait\", \"request\", \"outside\", "       \
+      "\"gpu\", \"class\", \"idle\", \"unrecorded\", \"gap\", \"sampling\", \"wait\", \"request\", "         \
+      "\"outside\", "                                                                                        \
       "\"unresolved\" and others")                                                                           \
     X(TEXT, type, "type", JM_IN_ROW,                                                                         \
-      "Class of a layer: \"Linear\"; operation of a collective: \"all-reduce\"; empty where there is none")  \
+      "Class of a layer: \"Linear\", or of a kernel: \"matrix product\"; operation of a collective: "        \
+      "\"all-reduce\"; empty where there is none")                                                           \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
     X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \
     X(REAL, busy_s, "busy_s", JM_IN_ROW,                                                                     \

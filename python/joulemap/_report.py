@@ -216,7 +216,7 @@ class Report:
 
     @property
     def by(self) -> str:
-        """Key of the rows: "layer", "kernel", "type", "phase", "board", "span" or "request"."""
+        """Key of the rows: "layer", "kernel", "type", "phase", "board", "span", "request" or "class"."""
         return self._by
 
     @property

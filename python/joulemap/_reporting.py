@@ -208,7 +208,7 @@ class Reporting:
         Parameters
         ----------
         by : str
-            Key of the rows: "layer", "kernel", "type", "phase", "board", "span" or "request".
+            Key of the rows: "layer", "kernel", "type", "phase", "board", "span", "request" or "class".
         phase : str, optional
             Only time inside phases of this name; all without it.
         gpu : int, str or torch.device, optional

@@ -2,6 +2,7 @@
 #include "attribute/scope.h"
 
 #include "attribute/sampling.h"
+#include "attribute/work/kernel_name.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -149,7 +150,7 @@ jm__extrapolated_rows jm__scope_extrapolated_rows(const jm__scope *s)
 {
     jm_by by = s->options.by;
     if (by == JM_BY_SPAN || by == JM_BY_REQUEST) return JM_EXTRAPOLATED_BY_STEP;
-    return by == JM_BY_KERNEL ? JM_EXTRAPOLATED_ALL : JM_EXTRAPOLATED_IN_ROWS;
+    return jm__is_by_kernel(by) ? JM_EXTRAPOLATED_ALL : JM_EXTRAPOLATED_IN_ROWS;
 }
 
 jm_status jm__scope_find(jm__scope *s, jm_error *err)

@@ -117,8 +117,11 @@ static int run_tool(const cli_args *args, char **argv)
 {
     char path[PATH_MAX];
     if (find_tool(args->verb->name, path, sizeof path)) return become_tool(path, (char[]){"joulemap"}, argv);
-    return cli_error(args, JM_NOT_FOUND, "install joulemap again: it comes with it",
-                     "the program joulemap-%s is not there", args->verb->name);
+    const char *left_out = args->verb->left_out;
+    return cli_error(args, JM_NOT_FOUND,
+                     left_out != NULL ? left_out : "install joulemap again: it comes with it",
+                     "the program joulemap-%s is not there%s", args->verb->name,
+                     left_out != NULL ? ": joulemap was built without ncurses" : "");
 }
 
 /* ---- a command line */

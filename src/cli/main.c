@@ -10,6 +10,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_runs,
     &cli_verb_list,
     &cli_verb_doctor,
+    &cli_verb_top,
     &cli_verb_stat,
     &cli_verb_record,
     &cli_verb_dormant,

@@ -2,6 +2,7 @@
 #include "attribute/input/span_index.h"
 #include "attribute/report.h"
 #include "attribute/rollup/power_over_time.h"
+#include "attribute/work/kernel_name.h"
 #include "base/status.h"
 #include "base/vec.h"
 #include "page/parts.h"
@@ -176,7 +177,7 @@ bool jm_page_wants_spans(const jm_report *report)
     int64_t calls = 0;
     for (size_t i = 0; i < jm_report_row_count(report) && calls <= most_spans; i++)
         calls += jm_report_row(report, i)->calls;
-    return totals->steps > 1 && calls <= most_spans && jm_report_options_get(report)->by != JM_BY_KERNEL;
+    return totals->steps > 1 && calls <= most_spans && !jm__is_by_kernel(jm_report_options_get(report)->by);
 }
 
 /* Consecutive steps, and the mean of one of them. */

@@ -1,4 +1,5 @@
 /* Writes the page: the template that npm built from web/, with the data inserted. */
+#include "attribute/work/kernel_name.h"
 #include "base/clock.h"
 #include "base/embedded.h"
 #include "base/json_value.h"
@@ -218,7 +219,7 @@ static size_t find_largest(const jm__fold *fold, jm_by by)
     for (size_t i = 0; i < fold->parts.count; i++) {
         const jm_row *row = &fold->parts.items[i].sum;
         if (row->depth == 0) work = is_work(row);
-        bool counts = by == JM_BY_KERNEL ? row->depth == 0 : !has_parts(fold, i);
+        bool counts = jm__is_by_kernel(by) ? row->depth == 0 : !has_parts(fold, i);
         if (!work || !counts || !(row->energy_j > 0)) continue;
         if (largest == (size_t)-1 || row->energy_j > fold->parts.items[largest].sum.energy_j) largest = i;
     }

@@ -428,6 +428,7 @@ typedef struct layout {
     const jm_diff *diff;
     jm__energy_scale scale;
     bool whole_paths; /* paths instead of names in a tree */
+    bool whole_names; /* no short names of kernels */
     bool several;     /* some rows are several layers; their number is the first column */
     bool some_runs;   /* some rows are missing in some runs */
     double time_s;    /* unit of times: 1, a millisecond or a microsecond */
@@ -514,11 +515,14 @@ static jm_status add_part(jm__table *table, layout *view, const jm__fold *fold, 
         JM_TRY(jm__diff_compare_rows(&row, diff, fold->rows + part->first, part->members, err));
     char *text = under >= 0 && !view->whole_paths ? strdup(part->name) : path_of(diff, fold, part);
     if (text == NULL) return jm__no_memory(err, "jm_diff_text");
-    jm__table_line line = {.depth = under >= 0 ? row.depth - under + 1 : 1,
-                           .is_cpp = jm__is_cpp_name(text),
-                           .number = part->row + 1};
-    jm__strbuf name = {0};
-    jm__utf8_add(&name, text, true);
+    jm__table_line line = {.depth = under >= 0 ? row.depth - under + 1 : 1, .number = part->row + 1};
+    jm__strbuf name = {0}, shorter = {0};
+    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
+    line.is_short = !view->whole_names && jm__row_short_name_add(&shorter, &part->sum, by);
+    line.is_cpp = !line.is_short && jm__is_cpp_name(text);
+    jm__utf8_add(&name, line.is_short && shorter.text != NULL ? shorter.text : text, true);
+    name.failed = name.failed || shorter.failed;
+    jm__strbuf_free(&shorter);
     free(text);
     if (row.path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row.kind);
     write_cells(&line, view, &row, part->members);
@@ -648,7 +652,7 @@ static jm_status make_table(jm__table *table, titles *texts, layout *view, size_
 jm_status jm_diff_text(const jm_diff *diff, int width, size_t limit, char **out, jm_error *err)
 {
     size_t columns = width > 0 ? (size_t)width : 0;
-    layout view = {.diff = diff};
+    layout view = {.diff = diff, .whole_names = columns == 0};
     jm__table table;
     titles texts;
     jm__strbuf text = {0};
@@ -703,7 +707,7 @@ static void add_markdown_table(jm__strbuf *out, const jm__table *table, const ti
 
 jm_status jm_diff_markdown(const jm_diff *diff, size_t limit, char **out, jm_error *err)
 {
-    layout view = {.diff = diff, .whole_paths = true};
+    layout view = {.diff = diff, .whole_paths = true, .whole_names = true};
     jm__table table;
     titles texts;
     jm__strbuf text = {0};

@@ -6,6 +6,7 @@
 #include "base/order.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "report/format.h"
 
 #include <joulemap/report.h>
 #include <math.h>
@@ -386,7 +387,8 @@ static size_t count_names(const folder *f, const fold_candidate *items, size_t c
         const jm_row *row = row_of(f, items[i].row);
         bool weak = row->provenance >= JM_PROVENANCE_WEAK && isfinite(row->energy_j);
         bool has_children = f->end[items[i].row] > items[i].row + 1;
-        if (items[i].numbered || has_children || !weak || row->type[0] == '\0') return 0;
+        bool kernel = jm__row_is_kernel(row); /* its type is no layer's */
+        if (items[i].numbered || has_children || !weak || row->type[0] == '\0' || kernel) return 0;
         busy_s += row->busy_s;
         if (i + 1 < count && strcmp(row_of(f, items[i + 1].row)->name, row->name) == 0) continue;
         names++;

@@ -1,6 +1,7 @@
 /* Formats figures, sentences and kernel names for display. */
 #include "report/format.h"
 
+#include "attribute/work/kernel_name.h"
 #include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -265,6 +266,26 @@ void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity)
     else if (without.text != NULL)
         drop_template_arguments(out, without.text, brevity == JM_BREVITY_INNER ? 2 : 1);
     jm__strbuf_free(&without);
+}
+
+bool jm__row_is_kernel(const jm_row *row)
+{
+    static const char *const kinds[] = {"kernel", "memcpy", "memset", "collective"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(row->kind, kinds[i]) == 0) return true;
+    return false;
+}
+
+bool jm__row_short_name_add(jm__strbuf *out, const jm_row *row, jm_by by)
+{
+    size_t length = strlen(row->type) + 1;
+    if (!jm__row_is_kernel(row) || !jm__kernel_short_name_add(out, row->name)) return false;
+    bool repeats = by == JM_BY_CLASS && out->length > length && out->text[length - 1] == ' ' &&
+                   strncmp(out->text, row->type, length - 1) == 0;
+    if (!repeats) return true;
+    out->length -= length;
+    memmove(out->text, out->text + length, out->length + 1);
+    return true;
 }
 
 void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns)

@@ -5,6 +5,7 @@
 
 #include "base/strbuf.h"
 
+#include <joulemap/report.h>
 #include <joulemap/status.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,13 @@ bool jm__is_cpp_name(const char *name);
 
 /* Add a shortened C++ name. */
 void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity);
+
+/* A kernel, copy, fill or collective, whose name may be shortened. */
+bool jm__row_is_kernel(const jm_row *row);
+
+/* Add the short name of a kernel to an empty text, without its class inside the row of that (JM_BY_CLASS).
+ * False if the row has none. */
+bool jm__row_short_name_add(jm__strbuf *out, const jm_row *row, jm_by by);
 
 /* Add a name cut to `columns`: the middle of the function's name goes, and the end of its template arguments,
  * whose beginning identifies the kernel best. */

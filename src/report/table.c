@@ -207,7 +207,8 @@ static char *text_of(const jm__table_line *line, const short_names *names, size_
     return jm__strbuf_take(&text);
 }
 
-/* The name of each line as it fits. C++ names that would look the same get their number. NULL: memory is out.
+/* The name of each line as it fits. C++ and short names that would look the same get their number. NULL:
+ * memory is out.
  */
 static shown_name *choose_names(const jm__table *table, const layout *at, const short_names *names)
 {
@@ -230,7 +231,7 @@ static shown_name *choose_names(const jm__table *table, const layout *at, const 
     }
     for (size_t i = 0; ok && i < count; i++) {
         const jm__table_line *line = &table->lines.items[i];
-        if (!shown[i].ambiguous || !line->is_cpp || line->number == 0) continue;
+        if (!shown[i].ambiguous || (!line->is_cpp && !line->is_short) || line->number == 0) continue;
         jm__strbuf numbered = {0}, tag = {0};
         jm__strbuf_format(&tag, " [#%zu]", line->number);
         size_t available = name_room(at, line, &indent), taken = tag.length + strlen(line->suffix);

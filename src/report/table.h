@@ -23,7 +23,8 @@ typedef struct jm__table_line {
     char *name; /* valid UTF-8, owned by the table */
     int depth;
     bool is_cpp;
-    size_t number;   /* shown as " [#4]" after C++ names that look the same; 0: never */
+    bool is_short;   /* a short name of a kernel, which others may have too */
+    size_t number;   /* shown as " [#4]" after C++ and short names that look the same; 0: never */
     bool faint;      /* shown faint in colour: prior-dominated or unresolved */
     char hint[48];   /* after name and suffix if it fits; valid UTF-8 */
     char suffix[24]; /* after the name, never cut: " (backward)"; ASCII */

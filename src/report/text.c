@@ -2,6 +2,7 @@
 #include "report/text.h"
 
 #include "attribute/report.h"
+#include "attribute/work/kernel_name.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -36,13 +37,30 @@ static bool ends_in(const char *path, const char *end)
            strcmp(path + length - end_length, end) == 0;
 }
 
-static bool matches(const jm_row *row, const char *pattern, jm_by by)
+static bool has_part(const char *name, const char *pattern)
 {
-    bool by_kernel = by == JM_BY_KERNEL && strcmp(row->kind, "gap") != 0;
+    if (fnmatch(pattern, name, FNM_NOESCAPE) == 0) return true;
+    return strpbrk(pattern, "*?[") == NULL && strcasestr(name, pattern) != NULL;
+}
+
+/* By its whole or by its short name. `failed`: set if memory is out. */
+static bool matches_kernel(const jm_row *row, const char *pattern, bool *failed)
+{
+    if (has_part(row->name, pattern)) return true;
+    jm__strbuf text = {0};
+    bool found =
+        jm__row_short_name_add(&text, row, JM_BY_KERNEL) && text.text != NULL && has_part(text.text, pattern);
+    *failed = *failed || text.failed;
+    jm__strbuf_free(&text);
+    return found;
+}
+
+static bool matches(const jm_row *row, const char *pattern, jm_by by, bool *failed)
+{
+    bool by_kernel = jm__is_by_kernel(by) && strcmp(row->kind, "gap") != 0;
     if (fnmatch(pattern, row->path, FNM_NOESCAPE) == 0) return true;
-    if (by_kernel && fnmatch(pattern, row->name, FNM_NOESCAPE) == 0) return true;
-    if (strpbrk(pattern, "*?[") != NULL) return false;
-    return ends_in(row->path, pattern) || (by_kernel && strcasestr(row->name, pattern) != NULL);
+    if (by_kernel && matches_kernel(row, pattern, failed)) return true;
+    return strpbrk(pattern, "*?[") == NULL && ends_in(row->path, pattern);
 }
 
 static jm_status report_no_match(const jm_report *report, const char *pattern, const char *operation,
@@ -67,11 +85,13 @@ static jm_status rows_match(size_t **rows, size_t *count, const jm_report *repor
     *count = 0;
     *rows = malloc((total + 1) * sizeof **rows);
     if (*rows == NULL) return jm__no_memory(err, operation);
+    bool failed = false;
     for (size_t i = 0; i < total; i++)
-        if (matches(jm_report_row(report, i), pattern, by)) (*rows)[(*count)++] = i;
-    if (*count > 0) return JM_OK;
+        if (matches(jm_report_row(report, i), pattern, by, &failed)) (*rows)[(*count)++] = i;
+    if (*count > 0 && !failed) return JM_OK;
     free(*rows);
     *rows = NULL;
+    if (failed) return jm__no_memory(err, operation);
     return report_no_match(report, pattern, operation, err);
 }
 
@@ -607,13 +627,18 @@ static bool write_next_layer(char *out, size_t size, const jm_row *row)
 }
 
 /* A part that is shown without its ancestors needs its whole path. */
-static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const shown_part *shown)
+static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const shown_part *shown,
+                     jm__table_line *line)
 {
     jm__strbuf path = {0};
-    if (!shown->selected || v->traits.by_kernel)
-        jm__strbuf_add(&path, part->name);
-    else
+    if (shown->selected && !v->traits.by_kernel)
         jm__part_path_add(&path, v->report, &v->fold, part);
+    else if (v->options->width > 0 &&
+             jm__row_short_name_add(&path, &part->sum, jm_report_options_get(v->report)->by))
+        line->is_short = true;
+    else
+        jm__strbuf_add(&path, part->name);
+    line->is_cpp = !line->is_short && jm__is_cpp_name(part->name);
     if (path.text != NULL) jm__utf8_add(name, path.text, true);
     name->failed = name->failed || path.failed;
     jm__strbuf_free(&path);
@@ -623,10 +648,9 @@ static bool add_line(jm__table *table, const view *v, const shown_part *shown, b
 {
     const jm__part *part = &v->fold.parts.items[shown->part];
     const jm_row *row = &part->sum;
-    jm__table_line line = {
-        .depth = shown->depth, .is_cpp = jm__is_cpp_name(part->name), .number = part->row + 1};
+    jm__table_line line = {.depth = shown->depth, .number = part->row + 1};
     jm__strbuf name = {0};
-    add_name(&name, v, part, shown);
+    add_name(&name, v, part, shown, &line);
     bool ok = strcmp(row->kind, "gap") != 0 || write_next_layer(line.hint, sizeof line.hint, row);
     line.faint = row->provenance >= JM_PROVENANCE_WEAK;
     if (show_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
@@ -749,7 +773,7 @@ static jm_status rows_table(jm__table *table, double *most_w, const jm_report *r
                             const jm_text_options *options, jm_error *err)
 {
     view v = {.report = report, .options = options};
-    v.traits.by_kernel = jm_report_options_get(report)->by == JM_BY_KERNEL;
+    v.traits.by_kernel = jm__is_by_kernel(jm_report_options_get(report)->by);
     v.traits.by_request = jm_report_options_get(report)->by == JM_BY_REQUEST;
     *table = (jm__table){.title = jm_by_text(jm_report_options_get(report)->by), .colour = options->colour};
     bool *selected;

@@ -17,7 +17,7 @@ from typing import Any
 from joulemap._cli import native_folder
 
 DATA = Path(__file__).parents[1] / "data"
-KEYS = ("layer", "kernel", "type", "phase", "board", "span", "request")
+KEYS = ("layer", "kernel", "type", "phase", "board", "span", "request", "class")
 
 
 def unpack(name: str, folder: Path) -> Path:

@@ -417,7 +417,7 @@ static double gap_share(const jm__attribution *a, const jm_report_quality *quali
 
 static bool has_layers(jm_by by)
 {
-    return by != JM_BY_KERNEL && by != JM_BY_BOARD;
+    return !jm__is_by_kernel(by) && by != JM_BY_BOARD;
 }
 
 static jm__check_figures find_figures(const jm__attribution *a, const jm__rows *rows,

@@ -67,7 +67,7 @@ static uint32_t row_of(void *context, size_t section, int64_t process_id)
     jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->scope.options;
     bool requested = jm__dataset_process_has_pid(v->a->scope.dataset, process_id, o->process_id);
-    if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return requested ? ROW_REQUESTED : ROW_OTHERS;
+    if (o->by == JM_BY_BOARD || jm__is_by_kernel(o->by)) return requested ? ROW_REQUESTED : ROW_OTHERS;
     if (o->by == JM_BY_REQUEST)
         return requested ? jm__request_row_of(&rollup->requests, section) : JM_REQUESTS_OTHERS;
     size_t node;
@@ -87,7 +87,7 @@ static uint32_t row_of_collective(void *context, size_t section, int64_t process
     jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->scope.options;
     bool requested = jm__dataset_process_has_pid(v->a->scope.dataset, process_id, o->process_id);
-    bool by_row = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
+    bool by_row = o->by != JM_BY_BOARD && !jm__is_by_kernel(o->by) && o->by != JM_BY_REQUEST;
     if (!requested || !by_row) return row_of(context, section, process_id);
     size_t node = jm__view_collective_node(v, section, process_id, collective, waits_on);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
@@ -110,7 +110,7 @@ static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     if (v->a->scope.options.by == JM_BY_BOARD) return board_node(v, b);
     if (v->a->scope.options.by == JM_BY_REQUEST) return jm__request_rest_node(v, cell->row);
-    if (v->a->scope.options.by != JM_BY_KERNEL) return node_of_row(v, b, cell);
+    if (!jm__is_by_kernel(v->a->scope.options.by)) return node_of_row(v, b, cell);
     if (cell->row == ROW_OTHERS) return jm__tree_top(v->tree, "(other processes)", "outside");
     return jm__view_kernel_node(v, v->a->work.uses.items.items[cell->use].class_index);
 }
@@ -219,7 +219,7 @@ static size_t next_counted_row(const jm__views *v, size_t node)
 static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
-    bool kernels = a->scope.options.by == JM_BY_KERNEL || a->scope.options.by == JM_BY_BOARD;
+    bool kernels = jm__is_by_kernel(a->scope.options.by) || a->scope.options.by == JM_BY_BOARD;
     bool inside = !kernels && node != cell->row;
     if (a->scope.options.by == JM_BY_REQUEST) return;
     if (!has_own_time(a, b)) return;
@@ -250,7 +250,7 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     size_t node = node_of_cell(v, b, &own);
     if (node == JM__NO_NODE) return;
     add_time(v, b, node, &own, off_s);
-    if (a->scope.options.by == JM_BY_KERNEL)
+    if (jm__is_by_kernel(a->scope.options.by))
         jm__dominant_add(&rollup->dominant, node, cell->use, cell->seconds);
     add_calls(v, b, node, &own);
 }
@@ -403,7 +403,7 @@ static void add_collectives(jm__views *v, size_t b)
 {
     jm_by by = v->a->scope.options.by;
     const jm__collective_sums *sums = &v->a->boards[b].work->tally.collectives;
-    if (by == JM_BY_KERNEL || by == JM_BY_BOARD || by == JM_BY_REQUEST) return;
+    if (jm__is_by_kernel(by) || by == JM_BY_BOARD || by == JM_BY_REQUEST) return;
     if (!has_own_time(v->a, b)) return;
     for (size_t i = 0; i < sums->count; i++) {
         jm__node *node = &v->tree->nodes.items[sums->items[i].row];
@@ -461,7 +461,7 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
     JM_TRY(add_boards(rollup, err));
     jm__dominant_finish(&rollup->dominant);
     if (by == JM_BY_REQUEST && !jm__request_rows_share(&rollup->requests, v)) v->tree->failed = true;
-    if (by != JM_BY_KERNEL && by != JM_BY_BOARD && by != JM_BY_REQUEST) count_spans(v);
+    if (!jm__is_by_kernel(by) && by != JM_BY_BOARD && by != JM_BY_REQUEST) count_spans(v);
     add_extrapolated_calls(v->tree);
     jm__draws_close(v->tree, v->a);
     if (by == JM_BY_PHASE && !jm__measured_phases(v)) return jm__no_memory(err, "jm__rollup_fill");

@@ -518,7 +518,7 @@ static int by_place(const void *a, const void *b, void *context)
     if (trailing_rank(left) != trailing_rank(right))
         return trailing_rank(left) < trailing_rank(right) ? -1 : 1;
     jm_by by = m->by;
-    if (by == JM_BY_KERNEL || by == JM_BY_TYPE) { /* largest first, unknown last */
+    if (jm__is_by_kernel(by) || by == JM_BY_TYPE) { /* largest first, unknown last */
         double first = m->subtotals[x].energy.energy_j, second = m->subtotals[y].energy.energy_j;
         if (isnan(first) != isnan(second)) return isnan(second) ? -1 : 1;
         if (first > second || first < second) return first > second ? -1 : 1;

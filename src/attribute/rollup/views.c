@@ -507,15 +507,33 @@ static const char *shape_text(jm__tree *tree, const jm__class *row)
                          block[2]);
 }
 
-/* One row per name; if a name ran in several launch shapes, one row per shape inside it. */
+/* What kernels, copies and fills have: host spans have no class. */
+static const char *class_text(const char *name, const char *kind)
+{
+    for (jm__work work = JM_WORK_FIRST_ + 1; jm__work_text(work)[0] != '\0'; work++)
+        if (strcmp(kind, jm__work_text(work)) == 0) return jm__kernel_class_text(name);
+    return NULL;
+}
+
+/* The node of a kernel's name: at the top, or in that of its class. */
+static size_t name_node(jm__views *v, const jm__class *mine)
+{
+    const char *class = class_text(mine->name, mine->kind);
+    size_t above = JM__NO_NODE;
+    if (v->a->scope.options.by == JM_BY_CLASS && class != NULL) above = jm__tree_top(v->tree, class, "class");
+    size_t node = jm__tree_node(v->tree, above, view_readable_name(v, mine->name), mine->name, mine->kind);
+    if (node != JM__NO_NODE && class != NULL) v->tree->nodes.items[node].type = class;
+    return node;
+}
+
+/* One row per name; if a name ran in several launch shapes, one row per shape inside it, except by class. */
 size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
 {
     if (v->of_class[class_index] != 0) return v->of_class[class_index] - 1;
     const jm__class *mine = &v->a->work.classes.items[class_index];
     if (mine->joint) return jm__view_kernel_node(v, mine->alone);
-    size_t node =
-        jm__tree_node(v->tree, JM__NO_NODE, view_readable_name(v, mine->name), mine->name, mine->kind);
-    if (v->split[class_index] && !mine->waits) {
+    size_t node = name_node(v, mine);
+    if (v->split[class_index] && !mine->waits && v->a->scope.options.by != JM_BY_CLASS) {
         const char *shape = shape_text(v->tree, mine);
         const char *path = jm__tree_text(v->tree, "%s %s", mine->name, shape == NULL ? "" : shape);
         node = jm__tree_node(v->tree, node, shape, path, mine->kind);
@@ -537,7 +555,9 @@ static size_t new_inside(jm__views *v, size_t parent, const char *name, const ch
     }
     const char *readable = view_readable_name(v, name);
     if (path == NULL || readable == NULL) v->tree->failed = true;
-    return v->tree->failed ? JM__NO_NODE : jm__tree_new(v->tree, parent, readable, path, kind);
+    size_t node = v->tree->failed ? JM__NO_NODE : jm__tree_new(v->tree, parent, readable, path, kind);
+    if (node != JM__NO_NODE) v->tree->nodes.items[node].type = class_text(name, kind);
+    return node;
 }
 
 size_t jm__view_node_inside(jm__views *v, size_t parent, const char *name, const char *kind, bool by_path)

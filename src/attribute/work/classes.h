@@ -1,40 +1,11 @@
-/* Classes of work, the unit whose power is fitted: their family by name, and the multiprocessors they use. */
+/* Classes of work, the unit whose power is fitted: their family, and the multiprocessors they use. */
 #ifndef JM_ATTRIBUTE_WORK_CLASSES_H
 #define JM_ATTRIBUTE_WORK_CLASSES_H
 
+#include "attribute/work/kernel_name.h"
 #include "base/vec.h"
 #include "format/dataset.h"
 #include <stdbool.h>
-
-/* What a kernel does, by its name. */
-#define JM_KERNEL_FAMILY_MAP(X)                                                                              \
-    X(OTHER)                                                                                                 \
-    X(COLLECTIVE)                                                                                            \
-    X(MATRIX)                                                                                                \
-    X(WARP_MATRIX)  /* matrix product by warp instructions (mma.sync), from before Hopper */                 \
-    X(PLAIN_MATRIX) /* matrix product in single or double precision */                                       \
-    X(ATTENTION)                                                                                             \
-    X(CONVOLUTION)                                                                                           \
-    X(DEPTHWISE)                                                                                             \
-    X(BATCH_NORM)                                                                                            \
-    X(REDUCTION) /* any other norm, or reduction */                                                          \
-    X(ELEMENTWISE)                                                                                           \
-    X(TRANSCENDENTAL) /* elementwise with exponentials */                                                    \
-    X(COPY)                                                                                                  \
-    X(FILL)                                                                                                  \
-    X(TRANSFER) /* transfer between host and board */                                                        \
-    X(INDEX)    /* gather, scatter or sort */
-
-typedef enum jm__kernel_family {
-#define X(name) JM_KERNEL_FAMILY_##name,
-    JM_KERNEL_FAMILY_MAP(X)
-#undef X
-        JM_KERNEL_FAMILY_COUNT
-} jm__kernel_family;
-
-/* `name`: of a kernel, mangled as CUPTI gives it or demangled, or of a copy ("[memcpy DtoD]"). OTHER if the
- * name is unknown. Only the first thousand bytes count. */
-jm__kernel_family jm__kernel_family_of(const char *name);
 
 /* Multiprocessors of a board; those of a Hopper if the recording does not have the number. */
 uint32_t jm__multiprocessors_on(const jm_board *board);

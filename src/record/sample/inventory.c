@@ -278,6 +278,60 @@ jm_status jm_inventory_memory(jm_inventory *inventory, size_t board, jm_board_me
     return jm__devices_memory(inventory->devices, board, out, err);
 }
 
+/* The slot of a sensor's value; NULL: the state has none. */
+static double *state_slot(jm_board_state *state, const jm__device_sensor *sensor)
+{
+    switch (sensor->row.quantity) {
+    case JM_QUANTITY_POWER:
+        return &state->power_w;
+    case JM_QUANTITY_ENERGY:
+        return &state->energy_j;
+    case JM_QUANTITY_UTIL_GPU:
+        return &state->utilisation_percent;
+    case JM_QUANTITY_TEMPERATURE:
+        return &state->temperature_c;
+    case JM_QUANTITY_CLOCK_SM:
+        return &state->clock_mhz;
+    case JM_QUANTITY_POWER_LIMIT:
+        return &state->power_limit_w;
+    default:
+        return NULL;
+    }
+}
+
+/* Read each sensor of one value; of several of a quantity the first that works. */
+static void read_state(jm__devices *devices, size_t board, jm_board_state *out, jm__samples *scratch)
+{
+    jm_error err;
+    for (size_t i = 0; i < jm__devices_sensor_count(devices, board); i++) {
+        const jm__device_sensor *sensor = jm__devices_sensor(devices, board, i);
+        double *slot = state_slot(out, sensor);
+        bool ring = sensor->buffered && slot == &out->power_w; /* the instant channel is cheaper */
+        if (slot == NULL || !isnan(*slot) || sensor->row.missing[0] != '\0' || ring) continue;
+        jm_status status = jm__devices_read(devices, board, i, scratch, &err);
+        if (status == JM_OK && scratch->count > 0) *slot = scratch->items[scratch->count - 1].value;
+        out->lost = out->lost || status == JM_DEVICE_LOST;
+        if (status != JM_OK && slot == &out->power_w)
+            snprintf(out->problem, sizeof out->problem, "%.159s", err.text);
+    }
+    if (!isnan(out->power_w)) out->problem[0] = '\0';
+}
+
+jm_status jm_inventory_state(jm_inventory *inventory, size_t board, jm_board_state *out, jm_error *err)
+{
+    if (board >= jm_inventory_board_count(inventory))
+        return jm__fail(err, JM_USAGE, 0, "jm_inventory_state", "there is no board %zu", board);
+    jm__samples *scratch = calloc(1, sizeof *scratch);
+    if (scratch == NULL) return jm__no_memory(err, "jm_inventory_state");
+    *out = (jm_board_state){NAN, NAN, NAN, NAN, NAN, NAN, false, "", {0}, 0};
+    read_state(inventory->devices, board, out, scratch);
+    if (!out->lost && jm__devices_processes(inventory->devices, board, out->pids, JM_BOARD_PROCESSES,
+                                            &out->process_count, NULL) != JM_OK)
+        out->process_count = 0;
+    free(scratch);
+    return JM_OK;
+}
+
 size_t jm_inventory_sensor_count(const jm_inventory *inventory, size_t board)
 {
     return jm__devices_sensor_count(inventory->devices, board);

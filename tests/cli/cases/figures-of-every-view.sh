@@ -1,7 +1,7 @@
 # two processes that share a board: every key, and what a person may ask for
 . "$SOURCE_DIR/tests/cli/figures.sh"
 unpack live
-for by in layer kernel type phase board request; do json report live.joulemap --by $by; done
+for by in layer kernel type phase board request class; do json report live.joulemap --by $by; done
 json report live.joulemap --phase validate --process 7871
 joulemap report live.joulemap --by span --json | sums
 told report live.joulemap --by time | cut -c1-200

@@ -1,16 +1,17 @@
 /* Families of kernels by their names, which profilers report for cuBLAS, cuDNN, CUTLASS, Triton, PyTorch, JAX
  * and NCCL. */
-#include "attribute/work/classes.h"
+#include "attribute/work/kernel_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 static const char *const family_names[] = {
-#define X(name) #name,
+#define X(name, class) #name,
     JM_KERNEL_FAMILY_MAP(X)
 #undef X
 };
@@ -318,6 +319,119 @@ static void test_a_long_name_is_marked_by_its_beginning(void **state)
     assert_int_equal(jm__kernel_family_of(name), JM_KERNEL_FAMILY_OTHER);
 }
 
+typedef struct said {
+    const char *class, *short_name; /* NULL: none is made */
+    const char *name;
+} said;
+
+/* Names of shared/data/h200-gpt and of recordings on H100 and H200, demangled. */
+static void test_people_read_a_class_and_a_short_name(void **state)
+{
+    (void)state;
+    static const said names[] = {
+        {"matrix product", "matrix product bf16 320x128 TNT",
+         "nvjet_sm90_tst_320x128_64x3_1x2_h_bz_coopB_TNT"},
+        {"matrix product", "matrix product + bias bf16 256x128 TNT",
+         "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT"},
+        {"matrix product", "matrix product fp8 128x160 TNT",
+         "nvjet_sm90_qqtst_128x160_128x5_2x1_v_bz_coopA_algo2_TNT"},
+        {"matrix product", "matrix product fp32 128x128x8 tn",
+         "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4"},
+        {"matrix product", "matrix product tf32 128x256x32 tn",
+         "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x256x32_warpgroupsize2x1x1_execute"},
+        {"matrix product", "matrix product bf16 256x128 tn",
+         "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align2>(Params)"},
+        {"matrix product", "matrix product, sum of split K fp32",
+         "void cublasLt::splitKreduce_kernel<32, 16, int, float, __nv_bfloat16, float>(int)"},
+        {"convolution", "convolution weight gradient bf16 64x128x64",
+         "sm90_xmma_wgrad_indexed_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize64x128x64_g1"},
+        {"convolution", "depthwise convolution input gradient", "dgrad2d_c1_k1_nhwc_specialized"},
+        {"attention", "attention backward 64x64x128",
+         "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26_64x64x128_1x4x1_kernel0_0"},
+        {"norm", "layer norm bf16",
+         "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, "
+         "false>(int, float)"},
+        {"norm", "layer norm weight gradient fp32",
+         "void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernelTemplate<float, float, "
+         "32u>(long)"},
+        {"reduction", "softmax backward fp32",
+         "void at::native::(anonymous namespace)::cunn_SoftMaxBackward<4, float, float, float>(float*)"},
+        {"reduction", "sum bf16",
+         "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::BFloat16, "
+         "at::native::func_wrapper_t<c10::BFloat16, at::native::sum_functor<c10::BFloat16, float, "
+         "c10::BFloat16>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, 4> "
+         ">(int)"},
+        {"elementwise", "elementwise add bf16",
+         "void at::native::vectorized_elementwise_kernel<8, at::native::CUDAFunctor_add<c10::BFloat16>, "
+         "std::array<char*, 3ul> >(int)"},
+        /* the functor computes in another type than that of the data */
+        {"elementwise", "elementwise multiply bf16 strided",
+         "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
+         "at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "
+         "at::native::binary_internal::MulFunctor<float> > "
+         ">(at::TensorIteratorBase&)::{lambda(int)#1}>(int)"},
+        {"elementwise", "fused adam fp32",
+         "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous "
+         "namespace)::FusedOptimizerTensorListMetadata<4>, at::native::(anonymous "
+         "namespace)::FusedAdamMathFunctor<float, 4> >(int)"},
+        {"elementwise", "random bernoulli fp32",
+         "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, "
+         "at::native::templates::cuda::uniform_and_transform<double>, "
+         "at::native::templates::cuda::bernoulli_kernel<double> >(long)"},
+        {"copy", "cast to bf16",
+         "void at::native::vectorized_elementwise_kernel<8, "
+         "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(float)#1}>(int)"},
+        {"copy", "copy fp32 with cast",
+         "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda("
+         "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(float)#1}, "
+         "at::native::memory::LoadWithCast<1> >(int)"},
+        {"copy", "concatenate 2-byte",
+         "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous "
+         "namespace)::OpaqueType<2u>, unsigned int, 4, 64, 64>(int)"},
+        {"copy", NULL, "[memcpy HtoD]"},
+        {"indexing", "index put 4-byte",
+         "void at::native::index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<"
+         "at::native::index_put_kernel_impl<at::native::OpaqueType<4> >(at::TensorIterator&)> >(int)"},
+        {"collective", "all-reduce bf16",
+         "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage)"},
+        /* names that people gave stay */
+        {"matrix product", NULL, "gemm_large"},
+        {"attention", NULL, "attention_backward"},
+        {"elementwise", NULL, "triton_poi_fused_add_mul_3"},
+        {"other", NULL, "void mine::stencil<float, 4>(float*)"},
+        {"other", NULL, ""},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        jm__strbuf text = {0};
+        bool made = jm__kernel_short_name_add(&text, names[i].name);
+        assert_string_equal(jm__kernel_class_text(names[i].name), names[i].class);
+        assert_int_equal(made, names[i].short_name != NULL);
+        assert_string_equal(text.text != NULL ? text.text : "",
+                            names[i].short_name != NULL ? names[i].short_name : "");
+        jm__strbuf_free(&text);
+    }
+}
+
+/* Whatever is in a name: cut anywhere, it is read to its end and no further. */
+static void test_any_part_of_a_name_has_a_short_name_or_none(void **state)
+{
+    (void)state;
+    static const char whole[] =
+        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous "
+        "namespace)::TensorListMetadata<1>, ::Functor<GemmShapeILi64ELi12 128x, _TN_ [nccl]AllReduce_x<>(";
+    for (size_t from = 0; from < sizeof whole; from++) {
+        for (size_t to = from; to < sizeof whole; to++) {
+            char *part = strndup(whole + from, to - from);
+            assert_non_null(part);
+            jm__strbuf text = {0};
+            bool made = jm__kernel_short_name_add(&text, part);
+            assert_true(!text.failed && made == (text.length > 0));
+            jm__strbuf_free(&text);
+            free(part);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +442,8 @@ int main(void)
         cmocka_unit_test(test_collectives_are_marked_by_their_names),
         cmocka_unit_test(test_a_name_that_tells_nothing_is_of_no_family),
         cmocka_unit_test(test_a_long_name_is_marked_by_its_beginning),
+        cmocka_unit_test(test_people_read_a_class_and_a_short_name),
+        cmocka_unit_test(test_any_part_of_a_name_has_a_short_name_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -228,6 +229,24 @@ static void test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero(void **sta
     assert_string_equal(err.call, "nvmlDeviceGetMemoryInfo");
 }
 
+static void test_a_board_shows_its_state_and_what_cannot_be_read_is_absent(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm_board_state now;
+    look("h200", NULL);
+    assert_int_equal(jm_inventory_state(inventory, 0, &now, &err), JM_OK);
+    assert_true(now.power_w > 50 && now.power_w < 200 &&
+                now.problem[0] == '\0'); /* idle: docs of its profile */
+    assert_true(now.power_limit_w == 700 && now.energy_j >= 0 && now.temperature_c > 20);
+    assert_int_equal(jm_inventory_state(inventory, 99, &now, &err), JM_USAGE);
+    look_away(NULL);
+    look("h200", "lost@400ms");
+    usleep(500000);
+    assert_int_equal(jm_inventory_state(inventory, 0, &now, &err), JM_OK);
+    assert_true(now.lost && isnan(now.power_w) && isnan(now.energy_j) && now.problem[0] != '\0');
+}
+
 static void test_a_sensor_joins_what_the_board_and_its_profile_know(void **state)
 {
     (void)state;
@@ -388,6 +407,7 @@ int main(void)
         cmocka_unit_test_teardown(test_each_sensor_is_read_in_its_unit, look_away),
         cmocka_unit_test(test_what_nvml_refuses_is_told_as_what_it_is),
         cmocka_unit_test_teardown(test_gpus_that_cuda_may_count_otherwise_are_told, look_away),
+        cmocka_unit_test_teardown(test_a_board_shows_its_state_and_what_cannot_be_read_is_absent, look_away),
         cmocka_unit_test_teardown(test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero, look_away),
         cmocka_unit_test_teardown(test_a_sensor_joins_what_the_board_and_its_profile_know, look_away),
         cmocka_unit_test_teardown(test_a_value_is_stamped_in_the_middle_of_its_call, look_away),

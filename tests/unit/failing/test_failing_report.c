@@ -130,6 +130,7 @@ static void test_a_report_without_memory_is_an_error_or_the_same_report(void **s
     fail_each_report("by board", (jm_report_options){.by = JM_BY_BOARD, .board_id = 2});
     fail_each_report("by span", (jm_report_options){.by = JM_BY_SPAN, .board_id = 2});
     fail_each_report("by request", (jm_report_options){.by = JM_BY_REQUEST, .board_id = 2});
+    fail_each_report("by class", (jm_report_options){.by = JM_BY_CLASS, .board_id = 2});
 }
 
 /* ---- what is made of it */
