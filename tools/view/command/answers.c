@@ -321,11 +321,11 @@ static jm_status take_all(view_answers *a, const view_query *q, size_t file, tak
     bool steps = whole || layer || q->part == VIEW_PART_STEPS;
     jm_status status = JM_OK;
     if (q->part != VIEW_PART_KERNELS) {
-        const report_key key = key_of(a, q, file, layer ? JM_BY_LAYER : q->by, layer);
+        const report_key key = key_of(a, q, file, q->by, false);
         status = take_report(a, &key, &t->of[REPORT], err);
     }
-    if (status == JM_OK && (whole || q->part == VIEW_PART_KERNELS) && q->by != JM_BY_KERNEL) {
-        const report_key key = key_of(a, q, file, JM_BY_KERNEL, false);
+    if (status == JM_OK && (layer || ((whole || q->part == VIEW_PART_KERNELS) && q->by != JM_BY_KERNEL))) {
+        const report_key key = key_of(a, q, file, layer ? JM_BY_LAYER : JM_BY_KERNEL, layer);
         status = take_report(a, &key, &t->of[KERNELS], err);
     }
     if (status == JM_OK && steps && jm_page_wants_spans(t->of[REPORT]->report)) {
@@ -385,7 +385,7 @@ static jm_status write_runs(const view_source *source, const view_query *q, cons
 
 static jm_status write_layer(const view_query *q, const taken *t, char **text, size_t *length, jm_error *err)
 {
-    jm_status status = jm_page_layer(report_of(t, REPORT), report_of(t, SPANS), q->layer, text, err);
+    jm_status status = jm_page_layer(report_of(t, KERNELS), report_of(t, SPANS), q->layer, text, err);
     *length = status == JM_OK ? strlen(*text) : 0;
     return status;
 }
