@@ -209,13 +209,33 @@ static json_t *phases(const jm__dataset *d)
     return names;
 }
 
-/* A program without a rank has null. */
-static json_t *process_at(const void *context, size_t i)
+/* A launcher of others has no kernels; without any kernels nobody knows. */
+static bool has_kernels(const jm__dataset *d, const jm__process *process)
 {
-    const jm__process *process = &((const jm__dataset *)context)->processes[i];
+    for (size_t i = 0; i < d->stream_count; i++)
+        if (d->streams[i].process_id == process->id) return true;
+    return d->stream_count == 0;
+}
+
+static json_t *process_object(const jm__process *process)
+{
     return json_pack("{sI so so}", "pid", (json_int_t)process->pid, "rank",
                      process->rank < 0 ? json_null() : json_integer((json_int_t)process->rank), "command",
                      jm__json_text(process->command));
+}
+
+/* Those with kernels. A program without a rank has null. */
+static json_t *processes(const jm__dataset *d)
+{
+    enum { PROCESSES_MAX = 256 };
+    json_t *all = json_array();
+    for (size_t i = 0; i < d->process_count && json_array_size(all) < PROCESSES_MAX; i++) {
+        if (!has_kernels(d, &d->processes[i])) continue;
+        if (json_array_append_new(all, process_object(&d->processes[i])) == 0) continue;
+        json_decref(all);
+        return NULL;
+    }
+    return all;
 }
 
 static json_t *board_at(const void *context, size_t i)
@@ -226,10 +246,9 @@ static json_t *board_at(const void *context, size_t i)
 
 json_t *jm__page_choices(const jm_report *report)
 {
-    enum { MOST = 256 };
+    enum { BOARDS_MAX = 256 };
     const jm__dataset *d = jm__report_dataset(report);
+    size_t boards = d->board_count < BOARDS_MAX ? d->board_count : BOARDS_MAX;
     return json_pack("{so so so so}", "keys", jm__json_array(JM_BY_COUNT - 1, key_at, NULL), "phases",
-                     phases(d), "processes",
-                     jm__json_array(d->process_count < MOST ? d->process_count : MOST, process_at, d),
-                     "boards", jm__json_array(d->board_count < MOST ? d->board_count : MOST, board_at, d));
+                     phases(d), "processes", processes(d), "boards", jm__json_array(boards, board_at, d));
 }

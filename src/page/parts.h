@@ -63,7 +63,7 @@ size_t jm__page_end_of(const jm_report *report, size_t row);
  * none matches. */
 json_t *jm__page_layer(const jm_report *layers, const char *pattern, jm_error *err);
 
-/* What a report can be restricted to: {keys, phases, processes: [{pid, rank, boards}], boards: [{index,
+/* What a report can be restricted to: {keys, phases, processes: [{pid, rank, command}], boards: [{index,
  * name}]}. */
 json_t *jm__page_choices(const jm_report *report);
 

@@ -108,8 +108,8 @@ export class App {
         const left = h("div", {}, this.rows.element, idle.element);
         const right = h("div", {}, this.kernels.element, this.steps);
         this.main.append(
-            summary.element,
             this.which,
+            summary.element,
             this.flames.element,
             this.diff.element,
             this.detail.element,
@@ -125,8 +125,8 @@ export class App {
                   "div",
                   { class: "asking", role: "region", "aria-label": "Choices" },
                   this.controls.element,
-                  this.controls.state,
                   this.live,
+                  this.controls.state,
                   this.save,
               )
             : null;
@@ -175,7 +175,7 @@ export class App {
         this.which.hidden = false;
         this.which.replaceChildren(
             choice(
-                "Shown below",
+                "Shown",
                 names.map((text, i) => [String(i), text] as const),
                 String(this.chosen),
                 (value) => {

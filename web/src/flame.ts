@@ -51,8 +51,7 @@ export class Flames {
             "Flame graph",
             this.controls,
             this.box,
-            this.detail,
-            this.legend,
+            h("div", { class: "below" }, this.detail, this.legend),
             h(
                 "p",
                 { class: "note" },
@@ -306,6 +305,7 @@ export class Flames {
                       colour,
                       ends[colouring][i]!,
                   ]);
+        this.legend.hidden = colouring === "power" && mostW === 0;
         this.legend.replaceChildren(...legendItems(items));
     }
 }

@@ -9,7 +9,7 @@ import { SERIES } from "./palette.ts";
 import type { Range } from "./range.ts";
 import type { Run } from "./data.ts";
 
-const HEIGHT = 220;
+const HEIGHT = 200;
 const WHEEL = 0.0015;
 const ONE_LINE =
     "The line is the mean of a bin, the shade behind it from its least to its most reading, the dashes the clock.";

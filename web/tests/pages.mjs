@@ -136,12 +136,15 @@ export function canServe() {
     return existsSync(join(buildFolder, "joulemap-view"));
 }
 
+const servers = new Set();
+process.on("exit", () => servers.forEach((server) => server.kill()));
+
 /** `joulemap view` of recordings: its address, and how to end it. */
 export async function serve(...words) {
     const server = spawn(join(buildFolder, "joulemap"), ["view", ...words, "--no-browser"], {
         stdio: ["ignore", "pipe", "inherit"],
     });
-    process.on("exit", () => server.kill());
+    servers.add(server);
     const address = await new Promise((found, failed) => {
         let text = "";
         server.stdout.on("data", (part) => {

@@ -17,7 +17,7 @@ enum { ANSWERS_MAX = 4, NEEDED_MAX = 3 * VIEW_FILES_MAX, KEPT_MAX = ANSWERS_MAX 
 
 /* While a recording grows, its report is made anew at most so often: the program that is measured comes
  * first. */
-static const double least_age_s = 1, age_per_cost = 4;
+static const double least_age_s = 1, age_per_cost = 9;
 
 /* What a report is of; all bytes count. */
 typedef struct report_key {

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 enum {
     TOKEN_BYTES = 16,
@@ -221,7 +222,7 @@ static enum MHD_Result send_data(view_server *s, struct MHD_Connection *connecti
     const char *wrong = read_query(connection, &q);
     if (wrong != NULL) {
         err.status = JM_USAGE;
-        snprintf(err.text, sizeof err.text, "the request has no such %s", wrong);
+        snprintf(err.text, sizeof err.text, "the request's %s is wrong", wrong);
         return send_error(connection, &err);
     }
     if (view_answer(s->answers, &q, &text, &length, &version, &err) != JM_OK)
@@ -285,13 +286,17 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 
 /* ---- start and stop */
 
+/* Not by getrandom(), which old C libraries lack. */
 static bool make_token(char token[TOKEN_LENGTH + 1])
 {
     unsigned char bytes[TOKEN_BYTES];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return false;
+    int source = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    if (source < 0) return false;
+    bool read_all = read(source, bytes, sizeof bytes) == (ssize_t)sizeof bytes;
+    close(source);
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
-    return true;
+    return read_all;
 }
 
 static jm_status fail_to_listen(uint16_t port, int code, jm_error *err)
@@ -313,7 +318,7 @@ jm_status view_server_start(view_server **out, uint16_t port, view_answers *answ
     s->page = page;
     if (!make_token(s->token) || !make_token(s->once)) {
         free(s);
-        return cli_set_error(err, JM_IO, "", "no random numbers: %s", strerror(errno));
+        return cli_set_error(err, JM_IO, "", "no random numbers from /dev/urandom: %s", strerror(errno));
     }
     errno = 0;
     s->daemon = MHD_start_daemon(
