@@ -281,18 +281,21 @@ export class App {
         this.asking = asking;
         const { scope } = this;
         const { signal } = asking;
-        this.say("computing");
-        this.main.classList.add("stale");
+        const again = !this.main.hidden && sameFigures(this.shown, scope); // the recording has grown
+        if (!again) {
+            this.say("computing");
+            this.main.classList.add("stale");
+        }
         try {
             const report = await ask<Page>(scope, "report", signal);
-            if (isWhole(scope)) this.overview = report.data.runs;
-            else if (this.overview.length === 0 || report.version !== this.version)
-                this.overview = (await ask<Page>({ ...WHOLE, by: scope.by }, "report", signal)).data.runs;
+            const whole = isWhole(scope);
+            const behind = !whole && (this.overview.length === 0 || report.version !== this.version);
+            if (whole) this.overview = report.data.runs;
             this.version = report.version;
             const old = this.page.runs;
             report.data.runs.forEach((run, i) => {
                 const was = old[i];
-                if (was !== undefined && sameFigures(this.shown, scope)) {
+                if (was !== undefined && again) {
                     run.kernels = was.kernels ?? null;
                     run.steps = was.steps ?? null;
                 }
@@ -304,6 +307,7 @@ export class App {
                 this.loadPart("kernels", scope, signal),
                 this.loadPart("steps", scope, signal),
                 this.loadLayer(signal),
+                behind ? this.loadOverview(signal) : null,
             ]);
             this.say("");
         } catch (error) {
@@ -313,6 +317,12 @@ export class App {
 
     /** The scope of the figures that are shown. */
     private shown: Scope = WHOLE;
+
+    /** The run as a whole, of which a part is shown. */
+    private async loadOverview(signal: AbortSignal): Promise<void> {
+        this.overview = (await ask<Page>(WHOLE, "report", signal)).data.runs;
+        this.drawScope();
+    }
 
     private async loadPart(part: "kernels" | "steps", scope: Scope, signal: AbortSignal): Promise<void> {
         const { runs } = (await ask<Page>(scope, part, signal)).data;

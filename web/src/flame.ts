@@ -128,6 +128,8 @@ export class Flames {
 
     private draw(): void {
         const run = this.run!;
+        const at = this.box.contains(document.activeElement) ? document.activeElement : null;
+        const key = at?.matches("g.frame") ? this.keyOf(nodeOf(at as SVGGElement).data) : null;
         this.lines = this.fold === "folded" && run.folded !== null ? run.folded : run.rows;
         const change = this.diff === null ? null : changesOf(this.diff, this.lines);
         this.colours = coloursOf(this.lines, this.colouring!, change);
@@ -159,6 +161,11 @@ export class Flames {
         this.drawLegend();
         this.find();
         this.showDetail(null);
+        if (key !== null) this.moveTo(this.drawn().find((node) => this.keyOf(node.data) === key));
+    }
+
+    private drawn(): Node[] {
+        return [...this.box.querySelectorAll<SVGGElement>("g.frame")].map(nodeOf);
     }
 
     private keyOf(frame: Frame): string {
@@ -230,7 +237,7 @@ export class Flames {
         const at = (event.target as Element).closest<SVGGElement>("g.frame");
         if (at === null || event.ctrlKey || event.metaKey || event.altKey) return;
         const node = nodeOf(at);
-        const drawn = new Set([...this.box.querySelectorAll<SVGGElement>("g.frame")].map(nodeOf));
+        const drawn = new Set(this.drawn());
         const siblings = (node.parent?.children ?? [node]).filter((other) => drawn.has(other));
         const place = siblings.indexOf(node);
         const next: Record<string, Node | null | undefined> = {

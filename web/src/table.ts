@@ -187,6 +187,9 @@ export class LinesTable {
     update(options: TableOptions): void {
         const { lines } = this.options;
         const keyOf = (of: Lines, i: number): string => `${of.kind[i]} ${pathOf(of, i)}`;
+        const at = document.activeElement?.closest("tr");
+        const line = at && this.body.contains(at) ? Number(at.dataset["line"]) : null;
+        const focused = line === null ? null : keyOf(lines, line);
         const seen = new Set(lines.name.map((_, i) => keyOf(lines, i)));
         const open = new Set([...this.open].map((i) => keyOf(lines, i)));
         this.take(options);
@@ -200,6 +203,8 @@ export class LinesTable {
                 }),
         );
         this.draw();
+        const row = focused === null ? -1 : options.lines.name.findIndex((_, i) => keyOf(options.lines, i) === focused);
+        this.body.querySelector<HTMLElement>(`[data-line="${row}"] button.name`)?.focus();
     }
 
     private search(words: string): void {

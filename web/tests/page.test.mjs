@@ -351,7 +351,7 @@ test("two runs stand beside each other", async () => {
     assert.equal(await page.title(), "before and after · joulemap");
     assert.match(
         await page.locator("#diff tbody.total").textContent(),
-        /600\.0 ±[\d.]+ J800\.0 ±[\d.]+ J\+33\.\d ±[\d.]+ %more/,
+        /600\.0 ±[\d.]+ J800\.0 ±[\d.]+ J\+33\.\d ±[\d.]+ %2\.00 s2\.00 s300 W400 Wmore/,
     );
     assert.ok((await page.locator("#diff tbody:not(.total) tr").count()) > 0);
     const energy = () => page.locator("#summary .figure dd").first().textContent();

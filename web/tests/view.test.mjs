@@ -235,7 +235,9 @@ test("the page follows a run, for two viewers, and stays when it has ended", { s
             { timeout: 20000 },
         );
     for (const { page } of viewers) await page.locator(".live").waitFor();
+    await viewers[0].page.locator("#flame g.frame").nth(1).focus();
     for (const seconds of [4, 6, 8]) await isOver(viewers[0].page, seconds);
+    assert.equal(await viewers[0].page.evaluate(() => document.activeElement.matches("g.frame")), true);
     await ended;
     for (const viewer of viewers) {
         await viewer.page.locator(".live").waitFor({ state: "hidden" });

@@ -125,7 +125,8 @@ static const char *objection_to(const view_server *s, struct MHD_Connection *con
 {
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     const char *origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin");
-    if (host == NULL || !is_ours(host, "", s->port)) return "this server answers to 127.0.0.1 alone\n";
+    if (host == NULL || !is_ours(host, "", s->port))
+        return "this server answers to its own address alone: 127.0.0.1, and its port\n";
     if (origin != NULL && !is_ours(origin, "http://", s->port))
         return "this server answers its own page alone\n";
     return NULL;
@@ -306,32 +307,57 @@ static jm_status fail_to_listen(uint16_t port, int code, jm_error *err)
                          (unsigned)port, strerror(code));
 }
 
+/* A socket that listens on *port of 127.0.0.1, for 0 on a free one, which *port becomes; -1: errno. */
+static int listen_on(uint16_t *port)
+{
+    const int on = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(*port)};
+    socklen_t length = sizeof address;
+    int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listening < 0) return -1;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on,
+               sizeof on); /* the port of a server that just ended */
+    if (bind(listening, (struct sockaddr *)&address, length) == 0 && listen(listening, SOMAXCONN) == 0 &&
+        getsockname(listening, (struct sockaddr *)&address, &length) == 0) {
+        *port = ntohs(address.sin_port);
+        return listening;
+    }
+    int code = errno;
+    close(listening);
+    errno = code;
+    return -1;
+}
+
 jm_status view_server_start(view_server **out, uint16_t port, view_answers *answers, const char *page,
                             jm_error *err)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    view_server *s = calloc(1, sizeof *s);
     *out = NULL;
+    view_server *s = calloc(1, sizeof *s);
     if (s == NULL) return cli_set_error(err, JM_NO_MEMORY, "", "out of memory");
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     s->answers = answers;
     s->page = page;
+    s->port = port;
     if (!make_token(s->token) || !make_token(s->once)) {
         free(s);
         return cli_set_error(err, JM_IO, "", "no random numbers from /dev/urandom: %s", strerror(errno));
     }
-    errno = 0;
-    s->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, port, NULL, NULL,
-        answer, s, MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STRANGER_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END);
-    if (s->daemon == NULL) {
+    int listening = listen_on(&s->port);
+    if (listening < 0) {
         int code = errno;
         free(s);
         return fail_to_listen(port, code, err);
     }
-    s->port = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+    s->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0, NULL, NULL, answer,
+        s, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STRANGER_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+    if (s->daemon == NULL) {
+        close(listening);
+        free(s);
+        return cli_set_error(err, JM_IO, "", "libmicrohttpd cannot serve on port %u", (unsigned)port);
+    }
     *out = s;
     return JM_OK;
 }
