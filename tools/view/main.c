@@ -17,11 +17,12 @@
 extern char **environ;
 extern const cli_verb cli_verb_view;
 
+static char names[VIEW_FILES_MAX][256];
+
 /* With as many folders as make the names differ. */
 static void name_files(view_source *source)
 {
     enum { MOST_FOLDERS = 8 };
-    static char names[VIEW_FILES_MAX][256];
     for (int folders = 0; folders <= MOST_FOLDERS; folders++) {
         for (size_t f = 0; f < source->count; f++) {
             cli_view_name(names[f], sizeof names[f], source->paths[f], folders);
@@ -50,6 +51,9 @@ static int check_files(const cli_args *args, const view_source *source)
         jm_recording *recording;
         jm_error err = {0};
         if (jm_recording_open(&recording, source->paths[f], &err) != JM_OK) return cli_fail(args, &err);
+        const char *command = jm_recording_meta(recording, "command");
+        if (source->paths[f] == args->newest && command != NULL) /* its file's name is a date */
+            jm_text_printable(names[f], 80, command);
         jm_recording_close(recording);
     }
     return CLI_GO_ON;

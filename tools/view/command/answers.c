@@ -1,6 +1,7 @@
 /* Reports of the recordings, kept in a small cache, and the page's data made of them. */
 #include "view/command/answers.h"
 
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -97,7 +98,7 @@ static unsigned long long mixed(unsigned long long hash, unsigned long long valu
 /* Of a recording and its journal. */
 static unsigned long long file_version(const char *path)
 {
-    char journal[4096];
+    char journal[PATH_MAX + 8];
     const char *const files[] = {path, journal};
     unsigned long long hash = 14695981039346656037ULL;
     snprintf(journal, sizeof journal, "%s-wal", path);
@@ -117,7 +118,7 @@ static bool is_written(const char *path)
 {
     jm_recording *recording;
     jm_error err;
-    char journal[4096];
+    char journal[PATH_MAX + 8];
     snprintf(journal, sizeof journal, "%s-wal", path);
     if (access(journal, F_OK) != 0) return false;
     if (jm_recording_open(&recording, path, &err) != JM_OK) return false;

@@ -41,27 +41,20 @@ struct view_server {
 static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned code, const char *type,
                                  char *text_take, size_t length, const char *const *headers)
 {
-    static const char *const usual[] = {"Cache-Control",
-                                        "no-store",
-                                        "X-Content-Type-Options",
-                                        "nosniff",
-                                        "Referrer-Policy",
-                                        "no-referrer",
-                                        "Cross-Origin-Resource-Policy",
-                                        "same-origin",
-                                        "Cross-Origin-Opener-Policy",
-                                        "same-origin",
-                                        "Content-Security-Policy",
-                                        "frame-ancestors 'none'",
-                                        NULL};
+    static const char *const usual[][2] = {{"Cache-Control", "no-store"},
+                                           {"X-Content-Type-Options", "nosniff"},
+                                           {"Referrer-Policy", "no-referrer"},
+                                           {"Cross-Origin-Resource-Policy", "same-origin"},
+                                           {"Cross-Origin-Opener-Policy", "same-origin"},
+                                           {"Content-Security-Policy", "frame-ancestors 'none'"}};
     struct MHD_Response *response = MHD_create_response_from_buffer(length, text_take, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         free(text_take);
         return MHD_NO;
     }
     MHD_add_response_header(response, "Content-Type", type);
-    for (size_t i = 0; usual[i] != NULL; i += 2)
-        MHD_add_response_header(response, usual[i], usual[i + 1]);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        MHD_add_response_header(response, usual[i][0], usual[i][1]);
     for (size_t i = 0; headers != NULL && headers[i] != NULL; i += 2)
         MHD_add_response_header(response, headers[i], headers[i + 1]);
     enum MHD_Result result = MHD_queue_response(connection, code, response);
@@ -79,8 +72,8 @@ static enum MHD_Result send_copy(struct MHD_Connection *connection, unsigned cod
 /* Says no more than that, and ends the connection. */
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned code, const char *why)
 {
-    static const char *const close[] = {"Connection", "close", NULL};
-    return send_copy(connection, code, "text/plain; charset=utf-8", why, close);
+    static const char *const last[] = {"Connection", "close", NULL};
+    return send_copy(connection, code, "text/plain; charset=utf-8", why, last);
 }
 
 static enum MHD_Result send_error(struct MHD_Connection *connection, const jm_error *err)
