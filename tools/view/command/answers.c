@@ -16,6 +16,9 @@
  */
 enum { ANSWERS_MAX = 4, NEEDED_MAX = 3 * VIEW_FILES_MAX, KEPT_MAX = ANSWERS_MAX * NEEDED_MAX };
 
+/* Those that nobody uses at the moment, of each file: two choices in all their parts. */
+enum { IDLE_MAX = 8 };
+
 /* While a recording grows, its report is made anew at most so often: the program that is measured comes
  * first. */
 static const double least_age_s = 1, age_per_cost = 9;
@@ -255,11 +258,28 @@ static kept *take(view_answers *a, const report_key *key)
     return k;
 }
 
+/* Free one that was not asked for lately, if there are too many: one of a long run may have 100 MB. */
+static void drop_oldest(view_answers *a)
+{
+    kept **oldest = NULL;
+    size_t idle = 0;
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        kept *k = a->all[i];
+        if (k == NULL || k->users > 0) continue;
+        idle++;
+        if (oldest == NULL || k->last_use < (*oldest)->last_use) oldest = &a->all[i];
+    }
+    if (idle <= IDLE_MAX * a->source.count) return;
+    free_kept(*oldest);
+    *oldest = NULL;
+}
+
 static void release(view_answers *a, kept *k)
 {
     if (k == NULL) return;
     pthread_mutex_lock(&a->lock);
     k->users--;
+    drop_oldest(a);
     pthread_mutex_unlock(&a->lock);
 }
 
