@@ -24,7 +24,8 @@ else()
   set(share ${CMAKE_INSTALL_DATADIR})
 endif()
 
-foreach(target joulemap joulemap_inject joulemap_cli joulemap_counters joulemap_calibrate joulemap_estimate joulemap_cap joulemap_top)
+foreach(target joulemap joulemap_inject joulemap_cli joulemap_counters joulemap_calibrate joulemap_estimate joulemap_cap
+    joulemap_top joulemap_view)
   if(TARGET ${target})
     install(TARGETS ${target} LIBRARY DESTINATION ${native} RUNTIME DESTINATION ${native})
   endif()

@@ -45,7 +45,7 @@ const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base
 const js = inElement(script.outputFiles[0].text);
 const css = style.outputFiles[0].text.trim();
 const parts = {
-    "@POLICY@": `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; base-uri 'none'; form-action 'none'`,
+    "@POLICY@": `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; connect-src 'self'; base-uri 'none'; form-action 'none'`,
     "@STYLE@": css,
     "@SCRIPT@": js,
     "@LICENCES@": (await licences()).replaceAll("<", "&lt;"),

@@ -31,6 +31,22 @@ JM_API jm_status jm_page_write(const jm_page_run *run, FILE *out, jm_error *err)
 JM_API jm_status jm_page_write_diff(const jm_diff *diff, const jm_page_run *a, const jm_page_run *b,
                                     FILE *out, jm_error *err);
 
+/* ---- a page that is served: it asks a program for its data, over and over (tools/view) */
+
+/* Write the page without data. It asks for `data?part=...` beside its own address, with the scope. */
+JM_API jm_status jm_page_write_served(FILE *out, jm_error *err);
+
+/* Its data as JSON, of what each run has: `report`, `kernels`, `spans` may each be NULL. `diff`: of the two
+ * runs, or NULL. The caller frees *out with free(). */
+JM_API jm_status jm_page_data(const jm_page_run *const *runs, size_t count, const jm_diff *diff, char **out,
+                              jm_error *err);
+
+/* Layers in detail as JSON: their kernels by name, and their energy in each step. `pattern`: a path of a line
+ * of the page, "blocks.*.mlp". `layers`: a report by layer with kernels; `spans`: one by span, or NULL.
+ * NOT_FOUND: no layer matches. The caller frees *out with free(). */
+JM_API jm_status jm_page_layer(const jm_report *layers, const jm_report *spans, const char *pattern,
+                               char **out, jm_error *err);
+
 /* A report as an HTML fragment without scripts, for notebooks: the sentences above the table, and the `limit`
  * rows with the most energy. The caller frees *out with free(). */
 JM_API jm_status jm_report_fragment(const jm_report *report, size_t limit, char **out, jm_error *err);

@@ -116,12 +116,15 @@ static int become_tool(const char *path, char *name, char **argv)
 static int run_tool(const cli_args *args, char **argv)
 {
     char path[PATH_MAX];
-    if (find_tool(args->verb->name, path, sizeof path)) return become_tool(path, (char[]){"joulemap"}, argv);
-    const char *left_out = args->verb->left_out;
-    return cli_error(args, JM_NOT_FOUND,
-                     left_out != NULL ? left_out : "install joulemap again: it comes with it",
-                     "the program joulemap-%s is not there%s", args->verb->name,
-                     left_out != NULL ? ": joulemap was built without ncurses" : "");
+    const char *name = args->verb->name, *needs = args->verb->needs;
+    if (find_tool(name, path, sizeof path)) return become_tool(path, (char[]){"joulemap"}, argv);
+    if (needs != NULL) {
+        char hint[160];
+        snprintf(hint, sizeof hint, "apt install %s (or the like), and build joulemap again", needs);
+        return cli_error(args, JM_NOT_SUPPORTED, hint, "this joulemap was built without joulemap-%s", name);
+    }
+    return cli_error(args, JM_NOT_FOUND, "install joulemap again: it comes with it",
+                     "the program joulemap-%s is not there", args->verb->name);
 }
 
 /* ---- a command line */

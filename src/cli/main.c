@@ -16,6 +16,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_dormant,
     &cli_verb_attach,
     &cli_verb_report,
+    &cli_verb_view,
     &cli_verb_diff,
     &cli_verb_export,
     &cli_verb_plot,

@@ -128,7 +128,7 @@ static void print_next(const cli_recorder *recorder)
         cli_message_part("more       joulemap report %s", typed);
         fputc('\n', stderr);
     } else
-        fputs("more       joulemap report, joulemap runs\n", stderr);
+        fputs("more       joulemap report, joulemap view, joulemap runs\n", stderr);
     free(typed);
 }
 

@@ -47,7 +47,7 @@ typedef struct cli_verb {
     bool keeps_runs;    /* records into the store, and finds layers in programs that know nothing of it */
     bool looks_at_gpus; /* power caps of dead holders are put back before it runs */
     bool operands_are_verbs;          /* completion offers verbs, else files */
-    const char *left_out;             /* what to do where the program was not built; NULL: install again */
+    const char *needs;                /* the package that its program is built with; NULL: it always is */
     bool takes_newest;                /* without an operand: the newest recording of the store (store.h) */
     int (*run)(const cli_args *args); /* returns the exit code; NULL: the program joulemap-NAME is run */
 } cli_verb;
@@ -55,7 +55,7 @@ typedef struct cli_verb {
 extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_run, cli_verb_runs, cli_verb_stat,
     cli_verb_record, cli_verb_report, cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import,
     cli_verb_calibrate, cli_verb_cap, cli_verb_demo, cli_verb_estimate, cli_verb_help, cli_verb_dormant,
-    cli_verb_attach, cli_verb_top;
+    cli_verb_attach, cli_verb_top, cli_verb_view;
 
 /* All verbs in the order of --help, NULL-terminated (main.c). */
 extern const cli_verb *const cli_verbs[];

@@ -190,7 +190,9 @@ typedef struct point {
 
 typedef struct series {
     const jm_report *report;
+    const char *layer; /* NULL: all of a step */
     JM_VEC(size_t) rows;
+    JM_VEC(size_t) parts; /* the rows of a point */
     JM_VEC(point) points;
 } series;
 
@@ -206,18 +208,54 @@ static jm_status find_steps(series *s, jm_error *err)
     return JM_OK;
 }
 
+/* Add the rows of a step that the point sums: itself, or the outermost calls of the layer in it. False if
+ * memory is out. */
+static bool add_parts(series *s, size_t step)
+{
+    if (s->layer == NULL) return jm__vec_push(&s->parts, step);
+    int32_t depth = jm_report_row(s->report, step)->depth;
+    size_t end = jm__page_end_of(s->report, step);
+    for (size_t i = step + 1; i < end;) {
+        const jm_row *row = jm_report_row(s->report, i);
+        bool found = row->depth > depth && jm__page_is_layer(row, s->layer);
+        if (found && !jm__vec_push(&s->parts, i)) return false;
+        i = found ? jm__page_end_of(s->report, i) : i + 1;
+    }
+    return true;
+}
+
+/* From begin to end of a step; of a layer the time of its kernels. */
+static double seconds_of_point(const series *s, size_t first, size_t count)
+{
+    double sum_s = 0;
+    for (size_t i = 0; s->layer == NULL && i < count; i++) {
+        const jm_row *row = jm_report_row(s->report, s->rows.items[first + i]);
+        sum_s += (double)(row->end_ns - row->start_ns) * 1e-9;
+    }
+    for (size_t i = 0; s->layer != NULL && i < s->parts.count; i++)
+        sum_s += jm_report_row(s->report, s->parts.items[i])->busy_s;
+    return sum_s;
+}
+
 static jm_status add_point(series *s, size_t first, size_t count, jm_error *err)
 {
     double start_ns = (double)jm__report_dataset(s->report)->start_ns, n = (double)count;
     const jm_row *row = jm_report_row(s->report, s->rows.items[first]);
     point p = {.steps = count, .start_s = ((double)row->start_ns - start_ns) * 1e-9};
-    jm_sum sum = {row->energy_j, row->energy_low_j, row->energy_high_j};
-    if (count > 1) JM_TRY(jm_report_sum(s->report, s->rows.items + first, count, &sum, err));
+    jm_sum sum = {0};
+    s->parts.count = 0;
     for (size_t i = 0; i < count; i++) {
         row = jm_report_row(s->report, s->rows.items[first + i]);
-        p.seconds += (double)(row->end_ns - row->start_ns) * 1e-9 / n;
+        if (!add_parts(s, s->rows.items[first + i])) return jm__no_memory(err, "jm__page_steps");
         p.samples += row->samples < 0 ? 0 : row->samples;
     }
+    if (s->parts.count == 1) {
+        row = jm_report_row(s->report, s->parts.items[0]);
+        sum = (jm_sum){row->energy_j, row->energy_low_j, row->energy_high_j};
+    } else if (s->parts.count > 1) {
+        JM_TRY(jm_report_sum(s->report, s->parts.items, s->parts.count, &sum, err));
+    }
+    p.seconds = seconds_of_point(s, first, count) / n;
     p.samples = p.samples > 0 ? p.samples / (int64_t)count : -1;
     p.energy_j = sum.energy_j / n;
     p.low_j = sum.low_j / n;
@@ -255,9 +293,9 @@ static const jm__json_column step_columns[] = {
     {"steps", steps_of},       {"samples", samples_of}, {"start_s", start_s_of}, {"seconds", seconds_of},
     {"energy_j", energy_j_of}, {"low_j", low_j_of},     {"high_j", high_j_of}};
 
-json_t *jm__page_steps(const jm_report *spans, jm_error *err)
+json_t *jm__page_steps(const jm_report *spans, const char *layer, jm_error *err)
 {
-    series s = {.report = spans};
+    series s = {.report = spans, .layer = layer};
     json_t *table = NULL;
     if (find_steps(&s, err) == JM_OK && add_points(&s, err) == JM_OK)
         table = s.points.count == 0
@@ -265,6 +303,7 @@ json_t *jm__page_steps(const jm_report *spans, jm_error *err)
                     : jm__json_columns(step_columns, sizeof step_columns / sizeof *step_columns,
                                        s.points.count, s.points.items);
     jm__vec_free(&s.rows);
+    jm__vec_free(&s.parts);
     jm__vec_free(&s.points);
     return table;
 }

@@ -10,6 +10,7 @@
 
 #include <joulemap/page.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void add_areas(jm__page_line *line, const jm__page_lines *lines, const jm__part *part)
@@ -30,6 +31,17 @@ static double own_energy_j(const jm__page_lines *lines, const jm__part *part)
     return sum_j;
 }
 
+/* The paths of several members as one pattern. NULL: it has one member, or they have no pattern. */
+static bool add_path(jm__page_line *line, const jm__page_lines *lines, const jm__part *part)
+{
+    jm__strbuf path = {0};
+    if (part->members < 2 || part->by_type) return true;
+    jm__part_path_add(&path, lines->stacks.report, &lines->fold, part);
+    line->path = path.failed ? NULL : path.text;
+    if (path.failed) jm__strbuf_free(&path);
+    return line->path != NULL;
+}
+
 static bool add_line(jm__page_lines *lines, jm__part *part)
 {
     jm__page_line line = {.name = part->name,
@@ -40,7 +52,9 @@ static bool add_line(jm__page_lines *lines, jm__part *part)
     add_areas(&line, lines, part);
     if (jm__row_has_layer(&part->sum))
         *(jm__row_is_pause(&part->sum) ? &lines->before_layers : &lines->in_layers) = true;
-    return jm__vec_push(&lines->items, line);
+    if (add_path(&line, lines, part) && jm__vec_push(&lines->items, line)) return true;
+    free(line.path);
+    return false;
 }
 
 typedef struct ranked {
@@ -133,6 +147,8 @@ jm_status jm__page_lines_make(jm__page_lines *lines, const jm_report *report, bo
 
 void jm__page_lines_free(jm__page_lines *lines)
 {
+    for (size_t i = 0; i < lines->items.count; i++)
+        free(lines->items.items[i].path);
     jm__vec_free(&lines->items);
     jm__fold_free(&lines->fold);
     jm__stacks_free(&lines->stacks);
@@ -167,7 +183,8 @@ static json_t *name_of(const void *context, size_t i)
 static json_t *path_of(const void *context, size_t i)
 {
     const jm__page_line *line = line_at(context, i);
-    return strcmp(line->row->path, line->name) == 0 ? json_null() : cut_text(line->row->path);
+    const char *path = line->path != NULL ? line->path : line->row->path;
+    return strcmp(path, line->name) == 0 ? json_null() : cut_text(path);
 }
 
 /* A shortened C++ name; null: the name needs no shortening. */

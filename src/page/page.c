@@ -362,21 +362,34 @@ static json_t *folded(const jm_report *report, jm_error *err)
     return lines(report, false, ROWS_MAX, err);
 }
 
-static json_t *run_object(const jm_page_run *run, jm_error *err)
+/* All that the report itself gives. */
+static bool put_report(json_t *object, const jm_page_run *run, jm_error *err)
+{
+    return put(object, "summary", jm__report_summary(run->report)) && put(object, "facts", facts(run, err)) &&
+           put(object, "machine", page_machine(run)) && put(object, "cap", page_cap(run->recording)) &&
+           put(object, "power", jm__page_power(run->report, err)) &&
+           put(object, "spans", jm__page_spans(run->report)) &&
+           put(object, "rows", lines(run->report, true, ROWS_MAX, err)) &&
+           put(object, "folded", folded(run->report, err));
+}
+
+/* `whole`: with null in place of what is not there; else only what is there. */
+static json_t *run_object(const jm_page_run *run, bool whole, jm_error *err)
 {
     json_t *object = json_object();
-    if (put(object, "name", jm__json_text(run->name)) &&
-        put(object, "summary", jm__report_summary(run->report)) && put(object, "facts", facts(run, err)) &&
-        put(object, "machine", page_machine(run)) && put(object, "cap", page_cap(run->recording)) &&
-        put(object, "power", jm__page_power(run->report, err)) &&
-        put(object, "spans", jm__page_spans(run->report)) &&
-        put(object, "rows", lines(run->report, true, ROWS_MAX, err)) &&
-        put(object, "folded", folded(run->report, err)) &&
-        put(object, "kernels",
-            run->kernels != NULL ? lines(run->kernels, true, KERNELS_MAX, err) : json_null()) &&
-        put(object, "waits", waits(run->report, err)) &&
-        put(object, "steps", run->spans != NULL ? jm__page_steps(run->spans, err) : json_null()))
-        return object;
+    bool fine = put(object, "name", jm__json_text(run->name));
+    if (fine && run->report != NULL) fine = put_report(object, run, err);
+    if (fine && run->kernels != NULL)
+        fine = put(object, "kernels", lines(run->kernels, true, KERNELS_MAX, err));
+    else if (fine && whole)
+        fine = put(object, "kernels", json_null());
+    if (fine && run->report != NULL) fine = put(object, "waits", waits(run->report, err));
+    if (fine && run->spans != NULL)
+        fine = put(object, "steps", jm__page_steps(run->spans, NULL, err));
+    else if (fine && whole)
+        fine = put(object, "steps", json_null());
+    if (fine && run->report != NULL && !whole) fine = put(object, "choices", jm__page_choices(run->report));
+    if (fine) return object;
     json_decref(object);
     return NULL;
 }
@@ -404,23 +417,48 @@ static int add_escaped(const char *bytes, size_t count, void *to)
     return 0; /* the buffer keeps the failure */
 }
 
+static int add_bytes(const char *bytes, size_t count, void *to)
+{
+    jm__strbuf_add_bytes(to, bytes, count);
+    return 0; /* the buffer keeps the failure */
+}
+
+static jm_status add_document(jm__strbuf *out, json_t *root_take, json_dump_callback_t add, const char *call,
+                              const jm_error *cause, jm_error *err)
+{
+    bool whole = root_take != NULL &&
+                 json_dump_callback(root_take, add, out,
+                                    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS)) == 0;
+    json_decref(root_take);
+    if (whole && !out->failed) return JM_OK;
+    if (cause->status == JM_OK) return jm__no_memory(err, call);
+    if (err != NULL) *err = *cause;
+    return cause->status;
+}
+
+/* NULL after an error; if *cause is OK, memory is out. */
+static json_t *page_object(const jm_page_run *const *all, size_t count, const jm_diff *diff, bool whole,
+                           jm_error *cause)
+{
+    json_t *root = json_object(), *runs = json_array();
+    bool fine = true;
+    for (size_t r = 0; fine && r < count; r++)
+        fine = json_array_append_new(runs, run_object(all[r], whole, cause)) == 0;
+    fine = fine && put(root, "version", jm__json_text(jm_version())) &&
+           json_object_set(root, "runs", runs) == 0 && put(root, "diff", diff_object(diff, cause));
+    json_decref(runs);
+    if (fine) return root;
+    json_decref(root);
+    return NULL;
+}
+
 jm_status jm__page_document(jm__strbuf *out, const jm_page_run *run, const jm_page_run *other,
                             const jm_diff *diff, jm_error *err)
 {
     jm_error cause = {.status = JM_OK};
-    json_t *root = json_object(), *runs = json_array();
-    bool whole = json_array_append_new(runs, run_object(run, &cause)) == 0 &&
-                 (other == NULL || json_array_append_new(runs, run_object(other, &cause)) == 0) &&
-                 put(root, "version", jm__json_text(jm_version())) &&
-                 json_object_set(root, "runs", runs) == 0 && put(root, "diff", diff_object(diff, &cause)) &&
-                 json_dump_callback(root, add_escaped, out,
-                                    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS)) == 0;
-    json_decref(runs);
-    json_decref(root);
-    if (whole && !out->failed) return JM_OK;
-    if (cause.status == JM_OK) return jm__no_memory(err, "jm_page_write");
-    if (err != NULL) *err = cause;
-    return cause.status;
+    const jm_page_run *const runs[] = {run, other};
+    json_t *root = page_object(runs, other != NULL ? 2 : 1, diff, true, &cause);
+    return add_document(out, root, add_escaped, "jm_page_write", &cause, err);
 }
 
 /* ---- the template with the data */
@@ -458,6 +496,21 @@ static jm_status put_page(const jm__embedded *page, size_t before, const jm__str
     jm__fail(err, status, code, "fwrite", "cannot write the page%s%s", code != 0 ? ": " : "",
              code != 0 ? strerror(code) : "");
     return status == JM_DISK_FULL ? jm__hint(err, status, "free space there, or write it elsewhere") : status;
+}
+
+jm_status jm_page_write_served(FILE *out, jm_error *err)
+{
+    const jm__embedded *page;
+    size_t before = 0;
+    jm__strbuf data = {0};
+    jm_error none = {.status = JM_OK};
+    JM_TRY(find_template(&page, &before, err));
+    json_t *root =
+        json_pack("{so s[] sn sb}", "version", jm__json_text(jm_version()), "runs", "diff", "served", 1);
+    jm_status status = add_document(&data, root, add_escaped, "jm_page_write_served", &none, err);
+    if (status == JM_OK) status = put_page(page, before, &data, out, err);
+    jm__strbuf_free(&data);
+    return status;
 }
 
 static jm_status write(const jm_page_run *a, const jm_page_run *b, const jm_diff *diff, FILE *out,
@@ -498,4 +551,33 @@ jm_status jm_page_write_diff(const jm_diff *diff, const jm_page_run *a, const jm
     JM_TRY(copy_run(&shown[0], a, err));
     JM_TRY(copy_run(&shown[1], b, err));
     return write(&shown[0], &shown[1], diff, out, err);
+}
+
+/* ---- data for a page that is served */
+
+jm_status jm_page_data(const jm_page_run *const *runs, size_t count, const jm_diff *diff, char **out,
+                       jm_error *err)
+{
+    jm_error cause = {.status = JM_OK};
+    jm__strbuf text = {0};
+    *out = NULL;
+    json_t *root = page_object(runs, count, diff, false, &cause);
+    jm_status status = add_document(&text, root, add_bytes, "jm_page_data", &cause, err);
+    return jm__hand_over(out, &text, status, "jm_page_data", err);
+}
+
+jm_status jm_page_layer(const jm_report *layers, const jm_report *spans, const char *pattern, char **out,
+                        jm_error *err)
+{
+    jm_error cause = {.status = JM_OK};
+    jm__strbuf text = {0};
+    *out = NULL;
+    json_t *root = jm__page_layer(layers, pattern, &cause);
+    if (root != NULL &&
+        !put(root, "steps", spans != NULL ? jm__page_steps(spans, pattern, &cause) : json_null())) {
+        json_decref(root);
+        root = NULL;
+    }
+    jm_status status = add_document(&text, root, add_bytes, "jm_page_layer", &cause, err);
+    return jm__hand_over(out, &text, status, "jm_page_layer", err);
 }

@@ -13,6 +13,7 @@
 /* A line of a table: a row or a part. */
 typedef struct jm__page_line {
     const char *name;
+    char *path;        /* of a part with several members: a pattern that matches all of them; else NULL */
     const jm_row *row; /* for a part, the sum of its members */
     size_t members;
     bool show_kind; /* its name must be shown with its kind to be unambiguous */
@@ -47,8 +48,24 @@ json_t *jm__page_power(const jm_report *report, jm_error *err);
 /* Phases, epochs and windows in the report's time, and the start of each step. */
 json_t *jm__page_spans(const jm_report *report);
 
-/* Energy of each step, from a report by span; null without steps. */
-json_t *jm__page_steps(const jm_report *spans, jm_error *err);
+/* Energy of each step, from a report by span; null without steps. `layer`: only of the layers that match
+ * (jm__page_is_layer); NULL: all of a step. */
+json_t *jm__page_steps(const jm_report *spans, const char *layer, jm_error *err);
+
+/* Whether the row has this path, or one that this pattern of lines matches: "blocks.*.mlp". */
+bool jm__page_is_layer(const jm_row *row, const char *pattern);
+
+/* The row after the last one inside this row. */
+size_t jm__page_end_of(const jm_report *report, size_t row);
+
+/* The layers that match, as one: figures, and the kernels that they launched, by name: {path, members, calls,
+ * busy_s, energy_j, low_j, high_j, kernels: columns}. `layers`: a report by layer with kernels. NOT_FOUND:
+ * none matches. */
+json_t *jm__page_layer(const jm_report *layers, const char *pattern, jm_error *err);
+
+/* What a report can be restricted to: {keys, phases, processes: [{pid, rank, command}], boards: [{index,
+ * name}]}. */
+json_t *jm__page_choices(const jm_report *report);
 
 /* The part of a power-cap search that the page shows. `search`: the recording's JSON, or NULL. null: none, or
  * invalid. */

@@ -22,6 +22,6 @@ const cli_verb cli_verb_top = {
         "  joulemap top\n"
         "  joulemap top --sim h200,a100\n",
     .options = options_table,
-    .left_out = "apt install libncurses-dev, or dnf install ncurses-devel, and build joulemap again",
+    .needs = "libncurses-dev",
     .looks_at_gpus = true,
 };

@@ -1,4 +1,4 @@
-// The data that the core puts into the page (src/page/document.c): unknown values are null, never 0.
+// The data that the core puts into the page (src/page): unknown values are null, never 0.
 
 export type Known = number | null;
 
@@ -171,10 +171,45 @@ export interface Run {
     rows: Lines;
     /** The rows with equal layers combined; null: this key has none. */
     folded: Lines | null;
-    kernels: Lines | null;
+    /** null: none; undefined: not here yet, of a served page. */
+    kernels?: Lines | null;
     /** Sentences about waiting that is not idle time: copies, collectives. */
     waits: string[];
+    steps?: Steps | null;
+    /** What it can be restricted to; only in a served page. */
+    choices?: Choices;
+}
+
+export interface Choices {
+    keys: string[];
+    phases: string[];
+    processes: { pid: number; rank: Known; command: string | null }[];
+    boards: { index: number; name: string }[];
+}
+
+/** A layer, or equal ones, in detail. */
+export interface Layer {
+    path: string;
+    members: number;
+    calls: number;
+    busy_s: number;
+    energy_j: Known;
+    low_j: Known;
+    high_j: Known;
+    kernels: LayerKernels;
+    /** Its energy in each step; `seconds` is the time of its kernels. */
     steps: Steps | null;
+}
+
+/** One array per column. */
+export interface LayerKernels {
+    name: string[];
+    short: (string | null)[];
+    calls: number[];
+    busy_s: number[];
+    energy_j: Known[];
+    low_j: Known[];
+    high_j: Known[];
 }
 
 export interface DiffFigures {
@@ -211,4 +246,6 @@ export interface Page {
     /** One run, or the two runs of the diff. */
     runs: Run[];
     diff: Diff | null;
+    /** There is a program to ask for the data; `runs` is empty. */
+    served?: boolean;
 }

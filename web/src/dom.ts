@@ -82,3 +82,13 @@ export function status(className: string): HTMLElement {
 export function colour(variable: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
 }
+
+/** A figure with its title, in a list of them. */
+export function figure(title: string, value: string, more: string | null = null): HTMLElement {
+    return h(
+        "div",
+        { class: "figure" },
+        h("dt", {}, title),
+        h("dd", {}, value, more === null ? null : h("small", {}, more)),
+    );
+}

@@ -1,4 +1,4 @@
-// Power over time: drawn, zoomed, read.
+// Power over time: drawn, zoomed, read, and a time chosen in it.
 import uPlot from "uplot";
 import * as format from "./format.ts";
 import { axis, keepWidth } from "./chart.ts";
@@ -9,10 +9,12 @@ import { SERIES } from "./palette.ts";
 import type { Range } from "./range.ts";
 import type { Run } from "./data.ts";
 
-const HEIGHT = 300;
+const HEIGHT = 200;
 const WHEEL = 0.0015;
 const ONE_LINE =
     "The line is the mean of a bin, the shade behind it from its least to its most reading, the dashes the clock.";
+/** Narrower drags are clicks. */
+const BRUSH_PX = 4;
 
 /** The colour of a board's line. */
 function lineOf(board: number): string {
@@ -25,77 +27,113 @@ export class PowerChart {
         class: "chart",
         tabindex: 0,
         role: "group",
-        "aria-label": "Power over time. Plus and minus zoom, arrows move, Home shows all.",
+        "aria-label":
+            "Power over time. Plus and minus zoom, arrows move, Enter chooses the time that is shown, Escape lets it go, Home shows all.",
     });
     private readonly readout = status("readout");
     private readonly figures = h("tbody");
-    private readonly times: number[];
-    private readonly whole: Range;
-    private range: Range;
-    private readonly lanes: number[];
+    private readonly note = h("p", { class: "note" });
+    private readonly legend = h("ul", { class: "legend", "aria-label": "Colours" });
+    private readonly clockBox: HTMLElement;
+    private run!: Run;
+    private times: number[] = [];
+    private whole: Range = { from: 0, to: 0 };
+    private range: Range = { from: 0, to: 0 };
+    private chosen: Range | null = null;
+    private lanes: number[] = [];
     private chart: uPlot | null = null;
     private clock = true;
 
-    constructor(private readonly run: Run) {
-        this.times = middles(run.power);
-        this.whole = { from: run.power.from_s ?? 0, to: run.power.to_s ?? 0 };
-        this.range = this.whole;
-        this.lanes = lanesOf(run.spans.bands.items);
-        const hasClock = run.power.boards.some((board) => board.clock_mhz.some((clock) => clock !== null));
+    /** @param choose restricts the page to a time; null: to none */
+    constructor(private readonly choose: (range: Range | null) => void) {
+        this.clockBox = checkbox("clock", true, (on) => this.showClock(on));
         this.element = section(
             "power",
             "Power over time",
             h(
                 "div",
                 { class: "controls" },
-                hasClock ? checkbox("clock", true, (on) => this.showClock(on)) : null,
+                this.clockBox,
                 this.button("Zoom in", "+"),
                 this.button("Zoom out", "-"),
                 this.button("Earlier", "ArrowLeft"),
                 this.button("Later", "ArrowRight"),
                 this.button("Whole run", "Home"),
+                this.button("Choose this time", "Enter"),
+                this.button("All of the time", "Escape"),
             ),
             this.box,
-            this.legend(),
+            this.legend,
             this.readout,
             h(
                 "details",
                 {},
-                h("summary", {}, "This interval in figures"),
+                h("summary", {}, "This time in figures"),
                 h(
-                    "table",
-                    {},
-                    h("caption", {}, "What each GPU drew in the interval that is shown"),
+                    "div",
+                    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of a time" },
                     h(
-                        "thead",
+                        "table",
                         {},
                         h(
-                            "tr",
+                            "caption",
                             {},
-                            ...["GPU", "mean", "least", "most", "clock", "energy"].map((title, i) =>
-                                h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                            "What each GPU drew in the time that is chosen, else in the one that is shown",
+                        ),
+                        h(
+                            "thead",
+                            {},
+                            h(
+                                "tr",
+                                {},
+                                ...["GPU", "mean", "least", "most", "clock", "energy"].map((title, i) =>
+                                    h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                                ),
                             ),
                         ),
+                        this.figures,
                     ),
-                    this.figures,
                 ),
             ),
-            h(
-                "p",
-                { class: "note" },
-                `${run.power.boards.length > 1 ? "Lines are means of bins, dashed ones the clock." : ONE_LINE} Drag to zoom; or click, then scroll or press + and -; double-click for all.`,
-            ),
+            this.note,
         );
+        this.box.addEventListener("keydown", (event) => {
+            if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
+        });
+    }
+
+    /** @param chosen the time that the page is restricted to */
+    update(run: Run, chosen: Range | null): void {
+        const before = this.whole;
+        const wasWhole = this.range.from === before.from && this.range.to === before.to;
+        const boards = run.power.boards.length;
+        const fits = this.chart !== null && boards === this.run.power.boards.length;
+        const moved = run !== this.run;
+        this.run = run;
+        this.chosen = chosen;
+        this.element.hidden = boards === 0;
+        this.times = middles(run.power);
+        this.whole = { from: run.power.from_s ?? 0, to: run.power.to_s ?? 0 };
+        this.range = wasWhole ? this.whole : within(this.range, this.whole);
+        this.lanes = lanesOf(run.spans.bands.items);
+        this.clockBox.hidden = !run.power.boards.some((board) => board.clock_mhz.some((clock) => clock !== null));
+        this.note.textContent = `${boards > 1 ? "Lines are means of bins, dashed ones the clock." : ONE_LINE} Drag to choose a time; a double click chooses all. After a click, the wheel or + and - zoom.`;
+        this.drawLegend();
+        if (boards === 0) return;
+        if (!fits) this.draw();
+        else if (moved) this.chart!.setData(this.data());
+        else this.mark();
+        this.updateFigures();
     }
 
     /** The names of the lines; one GPU needs none. */
-    private legend(): HTMLElement | null {
+    private drawLegend(): void {
         const boards = this.run.power.boards;
-        if (boards.length < 2) return null;
         const items = boards.map(
             (board, b) => [`var(${SERIES[b % SERIES.length]})`, `GPU ${board.index}, ${board.name}`] as const,
         );
-        return h("ul", { class: "legend", "aria-label": "Colours" }, ...legendItems(items));
+        this.legend.hidden = boards.length < 2;
+        this.legend.replaceChildren(...legendItems(items));
     }
 
     private button(text: string, key: string): HTMLElement {
@@ -103,6 +141,9 @@ export class PowerChart {
     }
 
     private press(key: string): boolean {
+        if (key === "Enter") this.choose(this.range);
+        else if (key === "Escape") this.choose(null);
+        if (key === "Enter" || key === "Escape") return true;
         const next = keyed(key, this.range, this.whole);
         if (next !== null) this.show(next);
         return next !== null;
@@ -115,19 +156,31 @@ export class PowerChart {
         });
     }
 
-    draw(): void {
-        const data: uPlot.AlignedData = [
+    private data(): uPlot.AlignedData {
+        return [
             this.times,
             ...this.run.power.boards.flatMap((board) => [board.mean_w, board.least_w, board.most_w, board.clock_mhz]),
         ];
-        this.chart = new uPlot(this.options(), data, this.box);
+    }
+
+    private draw(): void {
+        this.chart?.destroy();
+        this.chart = new uPlot(this.options(), this.data(), this.box);
         this.box.querySelector("canvas")?.setAttribute("aria-hidden", "true");
         keepWidth(this.chart, this.box);
-        this.box.addEventListener("keydown", (event) => {
-            if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
-        });
         this.chart.over.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-        this.updateFigures();
+        this.chart.over.addEventListener("dblclick", () => this.choose(null));
+    }
+
+    /** Shades the chosen time. */
+    private mark(): void {
+        if (this.chart === null) return;
+        const [from, to] = [this.chosen?.from ?? 0, this.chosen?.to ?? 0];
+        const left = this.chart.valToPos(Math.max(from, this.range.from), "x");
+        const right = this.chart.valToPos(Math.min(to, this.range.to), "x");
+        const shown = this.chosen !== null && right > left;
+        const height = this.chart.over.clientHeight;
+        this.chart.setSelect({ left: shown ? left : 0, top: 0, width: shown ? right - left : 0, height }, false);
     }
 
     /** The wheel zooms only with Ctrl or after a click, so that scrolling over the chart still moves the page. */
@@ -206,19 +259,21 @@ export class PowerChart {
             hooks: {
                 drawClear: [(chart) => this.drawBands(chart)],
                 setSelect: [(chart) => this.select(chart)],
-                ready: [(chart) => chart.over.addEventListener("dblclick", () => this.show(this.whole))],
+                draw: [() => this.mark()],
             },
         };
     }
 
     private select(chart: uPlot): void {
-        if (chart.select.width < 3) return;
+        if (chart.select.width < BRUSH_PX) {
+            this.mark();
+            return;
+        }
         const range = {
             from: chart.posToVal(chart.select.left, "x"),
             to: chart.posToVal(chart.select.left + chart.select.width, "x"),
         };
-        chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-        this.show(range);
+        this.choose(range);
     }
 
     /** Draws phases as bands with their names, steps as marks at the bottom. */
@@ -248,16 +303,17 @@ export class PowerChart {
     }
 
     private updateFigures(): void {
+        const of = this.chosen ?? this.range;
         const rows = this.run.power.boards.map((board) => ({
             board,
-            interval: intervalOf(board, this.times, this.range),
+            interval: intervalOf(board, this.times, of),
         }));
-        const width = format.time(this.range.to - this.range.from);
+        const width = format.time(of.to - of.from);
         const sums = rows.map(
             ({ board, interval }) =>
                 `GPU ${board.index}: ${format.watts(interval.mean_w)} mean, ${format.energy(interval.energy_j)}`,
         );
-        this.readout.textContent = `${this.range.from.toFixed(2)} to ${this.range.to.toFixed(2)} s (${width}). ${sums.join("; ")}`;
+        this.readout.textContent = `${this.chosen === null ? "Shown" : "Chosen"}: ${of.from.toFixed(2)} to ${of.to.toFixed(2)} s (${width}). ${sums.join("; ")}`;
         this.figures.replaceChildren(
             ...rows.map(({ board, interval }) =>
                 h(

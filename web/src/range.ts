@@ -49,7 +49,6 @@ export function keyed(key: string, range: Range, whole: Range): Range | null {
         case "ArrowRight":
             return moved(range, 0.25, whole);
         case "Home":
-        case "Escape":
             return whole;
         default:
             return null;

@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import * as format from "./format.ts";
 import { axis, keepWidth } from "./chart.ts";
-import { colour, h, section } from "./dom.ts";
+import { colour, h } from "./dom.ts";
 import { notable } from "./series.ts";
 import type { Steps } from "./data.ts";
 
@@ -14,11 +14,26 @@ function numbers(steps: Steps): number[] {
     return steps.steps.map((count) => (next += count) - count);
 }
 
+export interface StepsOptions {
+    caption: string;
+    /** Title of the column of times. */
+    time: string;
+}
+
+export const WHOLE_STEPS: StepsOptions = {
+    caption: "Energy of single steps: their kernels, without idle time",
+    time: "from begin to end",
+};
+
+/** A chart and a table of steps; draw() once it is in the page. */
 export class StepsChart {
     readonly element: HTMLElement;
     private readonly box = h("div", { class: "chart", "aria-hidden": "true" });
 
-    constructor(private readonly steps: Steps) {
+    constructor(
+        private readonly steps: Steps,
+        options: StepsOptions,
+    ) {
         const each = steps.steps[0] ?? 1;
         const number = numbers(steps);
         const rows = notable(steps).map(({ what, at }) =>
@@ -31,32 +46,30 @@ export class StepsChart {
                 h("td", {}, `${steps.start_s[at]!.toFixed(2)} s`),
             ),
         );
-        this.element = section(
-            "steps",
-            "Steps",
+        this.element = h(
+            "div",
+            { class: "steps" },
             this.box,
             h(
-                "table",
-                {},
+                "div",
+                { class: "scroll", tabindex: 0, role: "region", "aria-label": options.caption },
                 h(
-                    "caption",
+                    "table",
                     {},
-                    each > 1
-                        ? `Means of ${each} steps each`
-                        : "Energy of single steps: their kernels, without idle time",
-                ),
-                h(
-                    "thead",
-                    {},
+                    h("caption", {}, each > 1 ? `Means of ${each} steps each` : options.caption),
                     h(
-                        "tr",
+                        "thead",
                         {},
-                        ...["step", "energy", "from begin to end", "began at"].map((title, i) =>
-                            h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                        h(
+                            "tr",
+                            {},
+                            ...["step", "energy", options.time, "began at"].map((title, i) =>
+                                h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                            ),
                         ),
                     ),
+                    h("tbody", {}, ...rows),
                 ),
-                h("tbody", {}, ...rows),
             ),
         );
     }

@@ -1,16 +1,7 @@
 // The summary at the top of the page.
 import * as format from "./format.ts";
-import { h, name } from "./dom.ts";
+import { figure, h, name } from "./dom.ts";
 import type { Known, Run } from "./data.ts";
-
-function figure(title: string, value: string, more: string | null = null): HTMLElement {
-    return h(
-        "div",
-        { class: "figure" },
-        h("dt", {}, title),
-        h("dd", {}, value, more === null ? null : h("small", {}, more)),
-    );
-}
 
 function each(run: Run, word: string, count: Known): HTMLElement | null {
     if (count === null || count <= 1) return null; // for a single one it is the total
@@ -20,6 +11,33 @@ function each(run: Run, word: string, count: Known): HTMLElement | null {
         `a ${word}`,
         format.energyWithin(part(s.total_energy_j), part(s.total_energy_low_j), part(s.total_energy_high_j)),
         `${format.count(count)} ${word}s`,
+    );
+}
+
+/** What a sample or a token of the steady steps takes, else one of the run. */
+function unit(run: Run, word: "sample" | "token", of: Known): HTMLElement | null {
+    const s = run.summary;
+    const [steps, count] = [s["steady_steps"], s[`steady_${word}s`]];
+    if (typeof s["steady_step_j"] !== "number" || typeof steps !== "number" || typeof count !== "number" || count < 1)
+        return each(run, word, of);
+    const part = (key: string): Known => (typeof s[key] === "number" ? ((s[key] as number) * steps) / count : null);
+    return figure(
+        `a ${word}`,
+        format.energyWithin(part("steady_step_j"), part("steady_step_low_j"), part("steady_step_high_j")),
+        `${format.count(count)} ${word}s of steady steps`,
+    );
+}
+
+/** What a step of the usual kind takes; null: the run has no such steps. */
+function step(run: Run): HTMLElement | null {
+    const s = run.summary;
+    const part = (key: string): Known => (typeof s[key] === "number" ? (s[key] as number) : null);
+    if (part("steady_step_j") === null) return each(run, "step", s.steps);
+    const phase = typeof s["step_phase"] === "string" && s["step_phase"] !== "" ? ` of ${s["step_phase"]}` : "";
+    return figure(
+        `a step${phase}`,
+        format.energyWithin(part("steady_step_j"), part("steady_step_low_j"), part("steady_step_high_j")),
+        `${format.time(part("steady_step_s"))}, ${format.count(part("steady_steps"))} steady steps`,
     );
 }
 
@@ -40,9 +58,9 @@ export function summarySection(run: Run): HTMLElement {
             ),
             figure("time", format.time(s.duration_s)),
             figure("mean power", format.watts(power)),
-            each(run, "step", s.steps),
-            each(run, "sample", s.samples),
-            each(run, "token", s.tokens),
+            step(run),
+            unit(run, "sample", s.samples),
+            unit(run, "token", s.tokens),
             figure("without a kernel", format.share(idle), format.energy(s.idle_energy_j)),
         ),
         h(

@@ -1,6 +1,7 @@
 // A table of lines: sorted, searched, opened and closed.
 import * as format from "./format.ts";
 import { h, name, search, status } from "./dom.ts";
+import { isWork } from "./palette.ts";
 import { found, labelOf, pathOf, shown, treeOf, usuallyOpen } from "./tree.ts";
 import type { SortKey, Tree } from "./tree.ts";
 import type { Known, Lines } from "./data.ts";
@@ -19,6 +20,10 @@ export interface TableOptions {
     open: boolean;
     /** Number of lines shown at first. */
     limit: number;
+    /** Shows a line in detail; null: there is nothing to show. */
+    choose: ((path: string) => void) | null;
+    /** The path of the line in detail. */
+    chosen: string | null;
 }
 
 /** Maximum indentation; deeper rows are not indented further. */
@@ -132,27 +137,27 @@ function columnsOf(options: TableOptions): Column[] {
 /** Caption, search, table, and a button for more lines. */
 export class LinesTable {
     readonly element: HTMLElement;
-    private readonly tree: Tree;
-    private readonly columns: Column[];
+    private tree!: Tree;
+    private columns!: Column[];
+    private readonly caption = h("caption");
     private readonly body = h("tbody");
     private readonly head = h("tr");
     private readonly count = status("count");
     private readonly more = h("button", { type: "button", class: "more", onclick: () => this.showMore() });
-    private readonly open: Set<number>;
+    private open = new Set<number>();
     private key: SortKey = "energy_j";
     private down = true;
     private words = "";
     private limit: number;
 
-    constructor(private readonly options: TableOptions) {
-        this.tree = treeOf(options.lines);
-        this.columns = columnsOf(options);
-        this.open = options.open ? usuallyOpen(this.tree) : new Set();
+    constructor(private options: TableOptions) {
         this.limit = options.limit;
+        this.take(options);
+        if (options.open) this.open = usuallyOpen(this.tree);
         const table = h(
             "table",
             { class: options.kernels ? "lines wrapped" : "lines" },
-            h("caption", {}, options.caption),
+            this.caption,
             h("thead", {}, this.head),
             this.body,
         );
@@ -169,6 +174,37 @@ export class LinesTable {
             this.more,
         );
         this.draw();
+    }
+
+    private take(options: TableOptions): void {
+        this.options = options;
+        this.tree = treeOf(options.lines);
+        this.columns = columnsOf(options);
+        this.caption.textContent = options.caption;
+    }
+
+    /** Other figures: what was opened, sorted and searched stays so. */
+    update(options: TableOptions): void {
+        const { lines } = this.options;
+        const keyOf = (of: Lines, i: number): string => `${of.kind[i]} ${pathOf(of, i)}`;
+        const at = document.activeElement?.closest("tr");
+        const line = at && this.body.contains(at) ? Number(at.dataset["line"]) : null;
+        const focused = line === null ? null : keyOf(lines, line);
+        const seen = new Set(lines.name.map((_, i) => keyOf(lines, i)));
+        const open = new Set([...this.open].map((i) => keyOf(lines, i)));
+        this.take(options);
+        const fresh = options.open ? usuallyOpen(this.tree) : new Set<number>();
+        this.open = new Set(
+            options.lines.name
+                .map((_, i) => i)
+                .filter((i) => {
+                    const key = keyOf(options.lines, i);
+                    return seen.has(key) ? open.has(key) : fresh.has(i);
+                }),
+        );
+        this.draw();
+        const row = focused === null ? -1 : options.lines.name.findIndex((_, i) => keyOf(options.lines, i) === focused);
+        this.body.querySelector<HTMLElement>(`[data-line="${row}"] button.name`)?.focus();
     }
 
     private search(words: string): void {
@@ -210,11 +246,23 @@ export class LinesTable {
         const { lines } = this.options;
         const label = labelOf(lines, i);
         const short = this.options.kernels ? format.middleCut(label, LONGEST_KERNEL) : label;
-        const text = h(
-            "span",
-            { class: "name", title: pathOf(lines, i) === short ? null : pathOf(lines, i) },
-            name(short),
-        );
+        const path = pathOf(lines, i);
+        const title = path === short ? null : path;
+        const { choose } = this.options;
+        const text =
+            choose !== null && isWork(lines, i)
+                ? h(
+                      "button",
+                      {
+                          type: "button",
+                          class: "name",
+                          title,
+                          "aria-pressed": String(this.options.chosen === path),
+                          onclick: () => choose(path),
+                      },
+                      name(short),
+                  )
+                : h("span", { class: "name", title }, name(short));
         const cell = h("th", { scope: "row" });
         cell.style.setProperty("--depth", String(Math.min(DEEPEST, lines.depth[i]!)));
         if (this.tree.children[i]!.length === 0) {

@@ -1,7 +1,8 @@
 // The tables of a run: by the report's key, and by kernel.
 import { choice, h, section } from "./dom.ts";
 import { LinesTable } from "./table.ts";
-import type { Lines, Run } from "./data.ts";
+import type { TableOptions } from "./table.ts";
+import type { Run } from "./data.ts";
 
 const LIMIT = 200;
 const KERNELS = 25;
@@ -9,81 +10,138 @@ const KERNELS = 25;
 type Per = "step" | "run";
 type Fold = "folded" | "rows";
 
-export function tableSection(run: Run): HTMLElement {
-    const { summary } = run;
-    const steps = summary.steps ?? 0;
-    const box = h("div");
-    let per: Per = steps > 1 ? "step" : "run";
-    let fold: Fold = run.folded !== null ? "folded" : "rows";
-    const draw = (): void => {
-        box.replaceChildren(
-            new LinesTable({
-                caption: `Energy by ${summary.by}${per === "step" ? ", of a step" : ""}; ± is half of the 95 % interval`,
-                by: summary.by,
-                lines: fold === "folded" ? run.folded! : run.rows,
-                per: per === "step" ? steps : 1,
-                perWord: "step",
-                kernels: summary.by === "kernel",
-                open: summary.by !== "kernel",
-                limit: LIMIT,
-            }).element,
-        );
-    };
-    const controls = h("div", { class: "controls" });
-    if (run.folded !== null)
-        controls.append(
-            choice<Fold>(
-                "Equal layers",
-                [
-                    ["folded", "together"],
-                    ["rows", "one by one"],
-                ],
-                fold,
-                (value) => {
-                    fold = value;
-                    draw();
-                },
-            ),
-        );
-    if (steps > 1)
-        controls.append(
-            choice<Per>(
-                "Energy of",
-                [
-                    ["step", "a step"],
-                    ["run", "the run"],
-                ],
-                per,
-                (value) => {
-                    per = value;
-                    draw();
-                },
-            ),
-        );
-    draw();
-    return section(
-        "table",
-        `By ${summary.by}`,
-        controls,
-        box,
-        h(
-            "p",
-            { class: "note" },
-            "A row holds the energy of all that is in it. Known: measured; fitted (by the fit of the sensor's readings); counters (hardware counters); isolated; given; weak (mostly assumption); unresolved (the data cannot tell it from its neighbours).",
-        ),
-    );
+/** A table that is kept as long as its rows are of the same kind. */
+class Kept {
+    readonly element = h("div");
+    private table: LinesTable | null = null;
+    private kind = "";
+
+    update(kind: string, options: TableOptions): void {
+        if (this.table !== null && this.kind === kind) {
+            this.table.update(options);
+            return;
+        }
+        this.kind = kind;
+        this.table = new LinesTable(options);
+        this.element.replaceChildren(this.table.element);
+    }
 }
 
-export function kernelsSection(kernels: Lines): HTMLElement {
-    const table = new LinesTable({
-        caption: "Energy by kernel; ± is half of the 95 % interval",
-        by: "kernel",
-        lines: kernels,
-        per: 1,
-        perWord: "run",
-        kernels: true,
-        open: false,
-        limit: KERNELS,
-    });
-    return section("kernels", "Kernels", table.element);
+export class RowsTable {
+    readonly element: HTMLElement;
+    private readonly title: HTMLElement;
+    private readonly controls = h("div", { class: "controls" });
+    private readonly kept = new Kept();
+    private run: Run | null = null;
+    private chosen: string | null = null;
+    private per: Per = "step";
+    private fold: Fold = "folded";
+
+    constructor(private readonly choose: (path: string) => void) {
+        this.element = section(
+            "table",
+            "Rows",
+            this.controls,
+            this.kept.element,
+            h(
+                "p",
+                { class: "note" },
+                "A row holds the energy of all that is in it. Known: measured; fitted (by the fit of the sensor's readings); counters (hardware counters); isolated; given; weak (mostly assumption); unresolved (the data cannot tell it from its neighbours).",
+            ),
+        );
+        this.title = this.element.querySelector("h2")!;
+    }
+
+    update(run: Run, chosen: string | null): void {
+        const fits =
+            this.run !== null &&
+            (this.run.folded === null) === (run.folded === null) &&
+            (this.run.summary.steps ?? 0) > 1 === (run.summary.steps ?? 0) > 1;
+        this.run = run;
+        this.chosen = chosen;
+        this.title.textContent = `By ${run.summary.by}`;
+        if (!fits) this.makeControls();
+        this.draw();
+    }
+
+    private draw(): void {
+        const { summary, folded, rows } = this.run!;
+        const steps = summary.steps ?? 0;
+        const perStep = this.per === "step" && steps > 1;
+        const together = this.fold === "folded" && folded !== null;
+        this.kept.update(`${summary.by} ${together}`, {
+            caption: `Energy by ${summary.by}${perStep ? ", of a step" : ""}; ± is half of the 95 % interval`,
+            by: summary.by,
+            lines: together ? folded : rows,
+            per: perStep ? steps : 1,
+            perWord: "step",
+            kernels: summary.by === "kernel",
+            open: summary.by !== "kernel",
+            limit: LIMIT,
+            choose: summary.by === "layer" ? this.choose : null,
+            chosen: this.chosen,
+        });
+    }
+
+    private makeControls(): void {
+        const { summary, folded } = this.run!;
+        this.controls.replaceChildren();
+        if (folded !== null)
+            this.controls.append(
+                choice<Fold>(
+                    "Equal layers",
+                    [
+                        ["folded", "together"],
+                        ["rows", "one by one"],
+                    ],
+                    this.fold,
+                    (value) => {
+                        this.fold = value;
+                        this.draw();
+                    },
+                ),
+            );
+        if ((summary.steps ?? 0) > 1)
+            this.controls.append(
+                choice<Per>(
+                    "Energy of",
+                    [
+                        ["step", "a step"],
+                        ["run", "the run"],
+                    ],
+                    this.per,
+                    (value) => {
+                        this.per = value;
+                        this.draw();
+                    },
+                ),
+            );
+    }
+}
+
+export class KernelsTable {
+    readonly element: HTMLElement;
+    private readonly kept = new Kept();
+
+    constructor() {
+        this.element = section("kernels", "Kernels", this.kept.element);
+    }
+
+    update(run: Run): void {
+        const { kernels } = run;
+        this.element.hidden = !kernels;
+        if (!kernels) return;
+        this.kept.update("kernels", {
+            caption: "Energy by kernel; ± is half of the 95 % interval",
+            by: "kernel",
+            lines: kernels,
+            per: 1,
+            perWord: "run",
+            kernels: true,
+            open: false,
+            limit: KERNELS,
+            choose: null,
+            chosen: null,
+        });
+    }
 }

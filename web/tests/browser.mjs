@@ -13,6 +13,19 @@ export function launch() {
  * @param {string} path
  */
 export async function openPage(browser, path, options = {}) {
+    const address = new URL(`file://${path}`).href;
+    return open(browser, address, (url) => url === address, options);
+}
+
+/**
+ * The same of a served page, at `address` with what is shown behind it: it may ask its own server alone.
+ * @param {import("playwright-core").Browser} browser
+ */
+export async function openServed(browser, address, shown = "", options = {}) {
+    return open(browser, address + shown, (url) => url.startsWith(address), options);
+}
+
+async function open(browser, address, may, options) {
     const context = await browser.newContext({
         viewport: { width: 1280, height: 900 },
         reducedMotion: "reduce",
@@ -23,9 +36,9 @@ export async function openPage(browser, path, options = {}) {
     page.on("console", (message) => complaints.push(`console: ${message.text()}`));
     page.on("pageerror", (error) => complaints.push(`error: ${error}`));
     page.on("request", (request) => {
-        if (request.url() !== new URL(`file://${path}`).href) complaints.push(`request: ${request.url()}`);
+        if (!may(request.url())) complaints.push(`request: ${request.url()}`);
     });
-    await page.goto(`file://${path}`);
-    await page.locator("main section").first().waitFor();
+    await page.goto(address);
+    await page.locator("#summary .figure").first().waitFor();
     return { page, complaints, close: () => context.close() };
 }

@@ -9,6 +9,8 @@ const flame = await load("flame_data");
 const range = await load("range");
 const series = await load("series");
 const cap = await load("cap_data");
+const scope = await load("scope");
+const layer = await load("layer");
 
 /** Lines with what these tests look at: [name, depth, energy, own energy]. */
 function lines(...rows) {
@@ -230,4 +232,49 @@ test("a search for a power cap is told in a sentence, with its trials by number"
     assert.equal(cap.shareWithin([1.02, 1, 1.04]), "102.0 ±2.0 %");
     assert.equal(cap.shareWithin([1, 0.5, 1.5]), "50 to 150 %");
     assert.equal(cap.shareWithin([1, 1, 1]), "100.0 %");
+});
+
+test("what is shown is in the address, and read back from it", () => {
+    const some = { ...scope.WHOLE, phase: "a & b#", from: 1.25, to: 2, board: 0, layer: "model.layers.*.mlp" };
+    const text = scope.formatScope(some);
+    assert.deepEqual(scope.parseScope(text), some);
+    assert.equal(scope.formatScope(scope.WHOLE), "#");
+    assert.deepEqual(scope.parseScope(""), scope.WHOLE);
+    assert.deepEqual(scope.parseScope("#from=2&to=1&process=x&board=&by="), scope.WHOLE);
+    assert.equal(scope.queryOf(some, "kernels").includes("layer="), false);
+    assert.equal(new URLSearchParams(scope.queryOf(some, "layer").split("?")[1]).get("layer"), some.layer);
+    assert.ok(scope.sameFigures(some, { ...some, layer: null }));
+    assert.ok(!scope.isWhole(some) && scope.isWhole({ ...scope.WHOLE, by: "kernel", layer: "x" }));
+});
+
+test("a search adds up what it found, and nothing twice", () => {
+    const some = lines(["mlp", 0, 60, 20], ["mlp.up", 1, 40, 40], ["attn", 0, 30], ["mlp", 0, null]);
+    assert.deepEqual(flame.sumOf(some, "attn"), { rows: 1, energy_j: 30, seconds: 0.3 });
+    assert.deepEqual(flame.sumOf(lines(["mlp", 0, 60, 20], ["mlp.up", 1, 40, 40]), "MLP"), {
+        rows: 1,
+        energy_j: 60,
+        seconds: 0.6,
+    });
+    assert.equal(flame.sumOf(some, "mlp").energy_j, null, "what is not known makes the sum unknown");
+    assert.equal(flame.sumOf(some, "none").rows, 0);
+});
+
+test("the change of equal layers is that of their sum", () => {
+    const some = { ...lines(["l.*", 0, 60], ["l.0", 0, 30], ["new", 0, 5]), x: [2, 1, 1] };
+    const row = (path, a, b) => ({
+        path,
+        kind: "forward",
+        a_j: a,
+        b_j: b,
+        change: a > 0 && b !== null ? b / a - 1 : null,
+    });
+    const changes = flame.changesOf({ rows: [row("l.0", 20, 30), row("l.1", 20, 30), row("new", null, 5)] }, some);
+    assert.deepEqual([0, 1, 2].map(changes), [0.5, 0.5, null]);
+    assert.ok(flame.patternOf("a.*.b").test("a.1(x).b") && !flame.patternOf("a.*.b").test("a.1.c"));
+});
+
+test("by its time alone a layer would take its share of the work's time", () => {
+    const some = { ...lines(["a", 0, 90], ["b", 0, 10], ["(idle)", 0, 50]), kind: ["forward", "forward", "idle"] };
+    some.busy_s = [5, 5, 20];
+    assert.equal(layer.byTimeAlone(some, 5), 50);
 });

@@ -1,6 +1,15 @@
 // Pages to test on, made by the built command out of recordings of the tree.
-import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import {
+    copyFileSync,
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,16 +27,34 @@ export function joulemap(...words) {
     });
 }
 
-/** A recording of tests/data/recordings. */
-export function recording(name) {
+function unpacked(folderOf, name) {
     const path = join(folder, `${name}.joulemap`);
     writeFileSync(
         path,
-        execFileSync("xz", ["-dc", join(source, "tests/data/recordings", `${name}.joulemap.xz`)], {
-            maxBuffer: 1 << 28,
-        }),
+        execFileSync("xz", ["-dc", join(source, folderOf, `${name}.joulemap.xz`)], { maxBuffer: 1 << 28 }),
     );
     return path;
+}
+
+/** A recording of tests/data/recordings. */
+export function recording(name) {
+    return unpacked("tests/data/recordings", name);
+}
+
+/** A run on a real GPU, of tests/data/runs. */
+export function run(name) {
+    return unpacked("tests/data/runs", name);
+}
+
+/** A recording that grows for so many seconds, on a simulated GPU; `ended` waits for it. */
+export function recordFor(name, seconds) {
+    const path = join(folder, `${name}.joulemap`);
+    const recorder = spawn(
+        join(buildFolder, "joulemap"),
+        ["record", "--sim", "h200", "-o", path, "--", "sleep", String(seconds)],
+        { stdio: "ignore" },
+    );
+    return { path, ended: new Promise((done) => recorder.on("exit", done)) };
 }
 
 /** Phases of these names, a second each, on an H200 that draws 300 W. */
@@ -91,20 +118,52 @@ export function pageOf(path, ...words) {
     return out;
 }
 
-/** The page of a million kernels, made while bench_report has them. */
-export function pageOfAMillionKernels() {
-    const out = join(folder, "million.html");
-    const command = join(folder, "make-page");
-    writeFileSync(
-        command,
-        `#!/bin/sh\n[ -e '${out}' ] || exec '${join(buildFolder, "joulemap")}' report "$2" --html '${out}' >/dev/null\n`,
-        { mode: 0o755 },
-    );
+/** A recording of a million kernels, kept while bench_report has it. */
+export function recordingOfAMillionKernels() {
+    const out = join(folder, "million.joulemap");
+    if (existsSync(out)) return out;
+    const command = join(folder, "keep");
+    writeFileSync(command, `#!/bin/sh\n[ -e '${out}' ] || cp "$2" '${out}'\n`, { mode: 0o755 });
     execFileSync(join(buildFolder, "bench/bench_report"), [command], {
         env: { ...process.env, JM_BENCH_KERNELS: "1000000" },
         stdio: "ignore",
     });
     return out;
+}
+
+/** Whether this build has the program that serves pages. */
+export function canServe() {
+    return existsSync(join(buildFolder, "joulemap-view"));
+}
+
+const servers = new Set();
+process.on("exit", () => servers.forEach((server) => server.kill()));
+
+/** `joulemap view` of recordings: its address, and how to end it. */
+export async function serve(...words) {
+    const server = spawn(join(buildFolder, "joulemap"), ["view", ...words, "--no-browser"], {
+        stdio: ["ignore", "pipe", "inherit"],
+    });
+    servers.add(server);
+    const address = await new Promise((found, failed) => {
+        let text = "";
+        server.stdout.on("data", (part) => {
+            text += part;
+            if (text.includes("\n")) found(text.split("\n")[0]);
+        });
+        server.on("exit", (code) => failed(new Error(`joulemap view ended with ${code}`)));
+    });
+    server.unref(); /* a test that failed leaves it */
+    server.stdout.unref();
+    const end = () => {
+        server.removeAllListeners("exit");
+        return new Promise((ended) => {
+            server.ref();
+            server.on("exit", ended);
+            server.kill("SIGINT");
+        });
+    };
+    return { address, end };
 }
 
 /** What stands in a page for its program. */

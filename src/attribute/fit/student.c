@@ -14,7 +14,9 @@ static double inside(double t, double freedom)
         sum += weight * pow(cos(end * i / steps), freedom - 1);
     }
     double integral = sum * end / (3.0 * steps);
-    double log_constant = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - 0.5 * log(3.14159265358979323846);
+    int sign; /* lgamma() has it in a global, which threads would share */
+    double log_constant =
+        lgamma_r((freedom + 1) / 2, &sign) - lgamma_r(freedom / 2, &sign) - 0.5 * log(3.14159265358979323846);
     return 2 * integral * exp(log_constant);
 }
 

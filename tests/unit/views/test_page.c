@@ -429,6 +429,168 @@ static void test_a_fragment_is_small_and_escaped(void **state)
     free_rows(rows);
 }
 
+/* ---- a page that is served */
+
+static json_t *part_of(const jm_page_run *run)
+{
+    char *text;
+    jm_error err;
+    assert_int_equal(jm_page_data(&run, 1, NULL, &text, &err), JM_OK);
+    json_t *data = json_loads(text, 0, NULL);
+    assert_non_null(data);
+    free(text);
+    return data;
+}
+
+static bool has_key(const json_t *data, const char *key)
+{
+    return json_object_get(json_array_get(json_object_get(data, "runs"), 0), key) != NULL;
+}
+
+static void test_a_part_of_the_data_holds_what_was_given_and_no_more(void **state)
+{
+    (void)state;
+    const jm_page_run report = {.size = sizeof report, .name = "run", .report = &fake_report},
+                      kernels = {.size = sizeof kernels, .name = "run", .kernels = &fake_report},
+                      spans = {.size = sizeof spans, .name = "run", .spans = &fake_report};
+    json_t *data = part_of(&report);
+    assert_true(has_key(data, "rows") && has_key(data, "power") && has_key(data, "choices"));
+    assert_false(has_key(data, "kernels") || has_key(data, "steps"));
+    json_decref(data);
+    data = part_of(&kernels);
+    assert_true(has_key(data, "kernels"));
+    assert_false(has_key(data, "rows") || has_key(data, "steps"));
+    json_decref(data);
+    data = part_of(&spans); /* of no steps: null */
+    assert_true(has_key(data, "steps"));
+    assert_false(has_key(data, "rows") || has_key(data, "kernels"));
+    json_decref(data);
+}
+
+static void test_a_served_page_holds_no_data(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    jm_error err = {0};
+    FILE *out = open_memstream(&text, &size);
+    jm_status status = jm_page_write_served(out, &err);
+    fclose(out);
+    if (status == JM_NOT_SUPPORTED) {
+        free(text);
+        skip();
+    }
+    assert_int_equal(status, JM_OK);
+    json_t *data = data_of(text);
+    assert_true(json_is_true(json_object_get(data, "served")));
+    assert_int_equal(json_array_size(json_object_get(data, "runs")), 0);
+    assert_non_null(strstr(text, "connect-src 'self'"));
+    json_decref(data);
+    free(text);
+}
+
+/* JSON has seven digits. */
+static void assert_near(double value, double truth)
+{
+    if (fabs(value - truth) > 1e-5) fail_msg("%.12g is not %.12g", value, truth);
+}
+
+/* Two blocks: kernels of each, one of them deep inside of a range. */
+static const jm_row blocks[] = {
+    FAKE_ROW("net", "net", "layer", 0, 2, 1.0, 100, 98, 102, 10, 100, 1, JM_PROVENANCE_FITTED, "0", 0, 30),
+    FAKE_ROW("0", "net.0", "layer", 1, 2, 0.5, 40, 39, 41, 0, 80, 0.4, JM_PROVENANCE_FITTED, "0", 0, 30),
+    FAKE_ROW("gemm", "net.0/gemm", "kernel", 2, 4, 0.4, 30, 27, 33, 30, 75, 0.3, JM_PROVENANCE_FITTED, "0", 0,
+             30),
+    FAKE_ROW("0", "net.0.0", "layer", 2, 2, 0.1, 10, 9, 11, 0, 100, 0.1, JM_PROVENANCE_FITTED, "0", 0, 30),
+    FAKE_ROW("add", "net.0.0/add", "kernel", 3, 2, 0.1, 10, 9, 11, 10, 100, 0.1, JM_PROVENANCE_FITTED, "0", 0,
+             30),
+    FAKE_ROW("1", "net.1", "layer", 1, 2, 0.5, 50, 49, 51, 0, 100, 0.5, JM_PROVENANCE_FITTED, "0", 0, 30),
+    FAKE_ROW("gemm", "net.1/gemm", "kernel", 2, 4, 0.5, 50, 46, 54, 50, 100, 0.5, JM_PROVENANCE_FITTED, "0",
+             0, 30),
+};
+
+static json_t *layer_of(const char *pattern, const jm_report *spans)
+{
+    char *text;
+    jm_error err;
+    assert_int_equal(jm_page_layer(&fake_report, spans, pattern, &text, &err), JM_OK);
+    json_t *layer = json_loads(text, 0, NULL);
+    assert_non_null(layer);
+    free(text);
+    return layer;
+}
+
+static double number_in(const json_t *layer, const char *key)
+{
+    return json_number_value(json_object_get(layer, key));
+}
+
+static void test_layers_in_detail_add_up_their_kernels_by_name(void **state)
+{
+    (void)state;
+    fake_report.rows = blocks;
+    fake_report.row_count = sizeof blocks / sizeof *blocks;
+    json_t *layer = layer_of("net.*", NULL); /* net.0.0 is part of net.0 */
+    assert_int_equal((int)number_in(layer, "members"), 2);
+    assert_near(number_in(layer, "energy_j"), 90);
+    assert_near(number_in(layer, "busy_s"), 1);
+    assert_near(number_in(layer, "high_j"), 90 + sqrt(2));
+    const json_t *kernels = json_object_get(layer, "kernels"), *names = json_object_get(kernels, "name"),
+                 *energies = json_object_get(kernels, "energy_j"),
+                 *highs = json_object_get(kernels, "high_j"), *calls = json_object_get(kernels, "calls");
+    assert_int_equal(json_array_size(names), 2);
+    assert_string_equal(json_string_value(json_array_get(names, 0)), "gemm");
+    assert_near(json_number_value(json_array_get(energies, 0)), 80);
+    assert_near(json_number_value(json_array_get(highs, 0)), 80 + 5); /* of 3 and 4 */
+    assert_int_equal(json_integer_value(json_array_get(calls, 0)), 8);
+    assert_near(json_number_value(json_array_get(energies, 1)), 10);
+    assert_true(json_is_null(json_object_get(layer, "steps")));
+    json_decref(layer);
+    layer = layer_of("net.1", NULL);
+    assert_near(number_in(layer, "energy_j"), 50);
+    json_decref(layer);
+    char *text;
+    jm_error err = {0};
+    assert_int_equal(jm_page_layer(&fake_report, NULL, "net.2", &text, &err), JM_NOT_FOUND);
+    assert_null(text);
+    assert_non_null(strstr(err.text, "no layer \"net.2\""));
+}
+
+/* Two steps, the first with two calls of a block. */
+static const jm_row steps[] = {
+    FAKE_ROW("step", "step", "step", 0, 1, 1.0, 100, 98, 102, 0, 100, 0.5, JM_PROVENANCE_FITTED, "0", 0,
+             1000000000),
+    FAKE_ROW("0", "net.0", "forward", 1, 1, 0.2, 20, 17, 23, 20, 100, 0.1, JM_PROVENANCE_FITTED, "0", 0, 10),
+    FAKE_ROW("0", "net.0", "backward", 1, 1, 0.3, 30, 26, 34, 30, 100, 0.1, JM_PROVENANCE_FITTED, "0", 10,
+             20),
+    FAKE_ROW("step", "step", "step", 0, 1, 1.0, 100, 98, 102, 0, 100, 0.5, JM_PROVENANCE_FITTED, "0",
+             1000000000, 3000000000),
+    FAKE_ROW("1", "net.1", "forward", 1, 1, 0.2, 20, 17, 23, 20, 100, 0.1, JM_PROVENANCE_FITTED, "0", 0, 10),
+};
+
+static void test_steps_of_a_layer_hold_its_calls_alone(void **state)
+{
+    (void)state;
+    jm_report spans = fake_report;
+    spans.rows = steps;
+    spans.row_count = sizeof steps / sizeof *steps;
+    fake_report.rows = blocks;
+    fake_report.row_count = sizeof blocks / sizeof *blocks;
+    json_t *layer = layer_of("net.0", &spans);
+    const json_t *series = json_object_get(layer, "steps"), *energies = json_object_get(series, "energy_j"),
+                 *highs = json_object_get(series, "high_j"), *seconds = json_object_get(series, "seconds");
+    assert_int_equal(json_array_size(energies), 2);
+    assert_near(json_number_value(json_array_get(energies, 0)), 50);
+    assert_near(json_number_value(json_array_get(highs, 0)), 50 + 5);
+    assert_near(json_number_value(json_array_get(seconds, 0)), 0.5);
+    assert_near(json_number_value(json_array_get(energies, 1)), 0);
+    json_decref(layer);
+    json_t *whole = jm__page_steps(&spans, NULL, NULL);
+    seconds = json_object_get(whole, "seconds");
+    assert_near(json_number_value(json_array_get(seconds, 1)), 2);
+    json_decref(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +606,10 @@ int main(void)
         cmocka_unit_test_setup(test_a_page_of_single_spans_is_refused, reset),
         cmocka_unit_test_setup(test_spans_are_queried_for_where_steps_are_told, reset),
         cmocka_unit_test_setup(test_a_fragment_is_small_and_escaped, reset),
+        cmocka_unit_test_setup(test_a_part_of_the_data_holds_what_was_given_and_no_more, reset),
+        cmocka_unit_test_setup(test_a_served_page_holds_no_data, reset),
+        cmocka_unit_test_setup(test_layers_in_detail_add_up_their_kernels_by_name, reset),
+        cmocka_unit_test_setup(test_steps_of_a_layer_hold_its_calls_alone, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
