@@ -239,6 +239,10 @@ REAL_OF(busy_s)
 REAL_OF(energy_j)
 REAL_OF(energy_low_j)
 REAL_OF(energy_high_j)
+REAL_OF(step_s)
+REAL_OF(step_j)
+REAL_OF(step_low_j)
+REAL_OF(step_high_j)
 REAL_OF(power_w)
 REAL_OF(share)
 REAL_OF(forward_share)
@@ -289,6 +293,10 @@ static const jm__json_column columns[] = {
     {"energy_j", energy_j_of},
     {"low_j", energy_low_j_of},
     {"high_j", energy_high_j_of},
+    {"step_s", step_s_of},
+    {"step_j", step_j_of},
+    {"step_low_j", step_low_j_of},
+    {"step_high_j", step_high_j_of},
     {"own_j", own_j_of},
     {"power_w", power_w_of},
     {"share", share_of},

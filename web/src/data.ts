@@ -21,6 +21,11 @@ export interface Lines {
     energy_j: Known[];
     low_j: Known[];
     high_j: Known[];
+    /** The part of a steady step; null without steps. */
+    step_s: Known[];
+    step_j: Known[];
+    step_low_j: Known[];
+    step_high_j: Known[];
     /** Without children. */
     own_j: Known[];
     power_w: Known[];

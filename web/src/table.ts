@@ -11,9 +11,8 @@ export interface TableOptions {
     /** Title of the first column: "layer". */
     by: string;
     lines: Lines;
-    /** The divisor of energies and its unit: 117, "step"; 1: energies of the run. */
-    per: number;
-    perWord: string;
+    /** What energies are of: "step"; null: the run. */
+    per: string | null;
     /** Whether to show the mean time of a call and the layer that kernels mostly ran in. */
     kernels: boolean;
     /** Whether important lines are open from the start; else none is. */
@@ -61,8 +60,8 @@ export function placeCell(place: string | null, share: Known): HTMLElement | str
 function columnsOf(options: TableOptions): Column[] {
     const { lines, per } = options;
     const largest = Math.max(0, ...lines.energy_j.map((value) => Math.abs(value ?? 0)));
-    const scale = format.scaleFor(largest / per);
-    const unit = per > 1 ? `${scale.unit}/${options.perWord}` : scale.unit;
+    const scale = format.scaleFor(largest);
+    const unit = per === null ? scale.unit : `${scale.unit}/${per}`;
     const columns: Column[] = [];
     if (lines.x.some((x) => x > 1))
         columns.push({ key: "x", title: "×", long: "equal layers", cell: (i) => format.count(lines.x[i]!) });
@@ -90,7 +89,7 @@ function columnsOf(options: TableOptions): Column[] {
             key: "energy_j",
             title: unit,
             long: `energy, ${unit}`,
-            cell: (i) => format.inScale(lines.energy_j[i] === null ? null : lines.energy_j[i]! / per, scale),
+            cell: (i) => format.inScale(lines.energy_j[i]!, scale),
         },
         {
             key: "half",

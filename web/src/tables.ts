@@ -2,13 +2,31 @@
 import { choice, h, section } from "./dom.ts";
 import { LinesTable } from "./table.ts";
 import type { TableOptions } from "./table.ts";
-import type { Run } from "./data.ts";
+import type { Known, Lines, Run } from "./data.ts";
 
 const LIMIT = 200;
 const KERNELS = 25;
 
 type Per = "step" | "run";
 type Fold = "folded" | "rows";
+
+function hasSteps({ summary, rows }: Run): boolean {
+    return (summary["steady_step_j"] ?? null) !== null && rows.step_j.some((joules) => joules !== null);
+}
+
+/** The same lines with the figures of a steady step, which takes `step_j`. */
+function ofStep(lines: Lines, step_j: number): Lines {
+    const ratio = (of: Known, whole: Known): Known => (of !== null && whole !== null && whole > 0 ? of / whole : null);
+    return {
+        ...lines,
+        busy_s: lines.step_s.map((seconds) => seconds ?? 0),
+        energy_j: lines.step_j,
+        low_j: lines.step_low_j,
+        high_j: lines.step_high_j,
+        power_w: lines.step_j.map((joules, i) => ratio(joules, lines.step_s[i]!)),
+        share: lines.step_j.map((joules) => ratio(joules, step_j)),
+    };
+}
 
 /** A table that is kept as long as its rows are of the same kind. */
 class Kept {
@@ -56,7 +74,7 @@ export class RowsTable {
         const fits =
             this.run !== null &&
             (this.run.folded === null) === (run.folded === null) &&
-            (this.run.summary.steps ?? 0) > 1 === (run.summary.steps ?? 0) > 1;
+            hasSteps(this.run) === hasSteps(run);
         this.run = run;
         this.chosen = chosen;
         this.title.textContent = `By ${run.summary.by}`;
@@ -66,15 +84,14 @@ export class RowsTable {
 
     private draw(): void {
         const { summary, folded, rows } = this.run!;
-        const steps = summary.steps ?? 0;
-        const perStep = this.per === "step" && steps > 1;
+        const perStep = this.per === "step" && hasSteps(this.run!);
         const together = this.fold === "folded" && folded !== null;
+        const lines = together ? folded : rows;
         this.kept.update(`${summary.by} ${together}`, {
-            caption: `Energy by ${summary.by}${perStep ? ", of a step" : ""}; ± is half of the 95 % interval`,
+            caption: `Energy by ${summary.by}${perStep ? ", of a steady step" : ""}; ± is half of the 95 % interval`,
             by: summary.by,
-            lines: together ? folded : rows,
-            per: perStep ? steps : 1,
-            perWord: "step",
+            lines: perStep ? ofStep(lines, summary["steady_step_j"] as number) : lines,
+            per: perStep ? "step" : null,
             kernels: summary.by === "kernel",
             open: summary.by !== "kernel",
             limit: LIMIT,
@@ -84,7 +101,7 @@ export class RowsTable {
     }
 
     private makeControls(): void {
-        const { summary, folded } = this.run!;
+        const { folded } = this.run!;
         this.controls.replaceChildren();
         if (folded !== null)
             this.controls.append(
@@ -101,7 +118,7 @@ export class RowsTable {
                     },
                 ),
             );
-        if ((summary.steps ?? 0) > 1)
+        if (hasSteps(this.run!))
             this.controls.append(
                 choice<Per>(
                     "Energy of",
@@ -135,8 +152,7 @@ export class KernelsTable {
             caption: "Energy by kernel; ± is half of the 95 % interval",
             by: "kernel",
             lines: kernels,
-            per: 1,
-            perWord: "run",
+            per: null,
             kernels: true,
             open: false,
             limit: KERNELS,
