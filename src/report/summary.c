@@ -89,9 +89,11 @@ typedef struct parts {
     bool failed;     /* memory is out */
 } parts;
 
-static bool is_work(const jm_row *row)
+/* Of a steady step, else of the run; 0: no work. */
+static double work_j_of(const jm_row *row, bool has_steps)
 {
-    return row->path[0] != '(' && row->energy_j > 0 && strstr(row->name, "(no layer)") == NULL;
+    double energy_j = has_steps ? row->step_j : row->energy_j;
+    return row->path[0] != '(' && energy_j > 0 && strstr(row->name, "(no layer)") == NULL ? energy_j : 0;
 }
 
 /* Containers hold unlike things under like names: "layer1", "layer2". */
@@ -146,10 +148,11 @@ static bool collect_parts(parts *all, const jm_report *report)
         const jm_row *row = jm_report_row(report, i);
         size_t depth = (size_t)row->depth, parent = depth > 0 ? open.items[depth - 1] : SIZE_MAX,
                own = SIZE_MAX;
-        if (is_work(row) && (depth == 0 || parent != SIZE_MAX)) {
+        double work_j = work_j_of(row, jm__has_steps(jm_report_totals_get(report)));
+        if (work_j > 0 && (depth == 0 || parent != SIZE_MAX)) {
             own = part_of(all, row, parent);
             fine = own != SIZE_MAX;
-            if (fine) all->items.items[own].energy_j += row->energy_j;
+            if (fine) all->items.items[own].energy_j += work_j;
         }
         open.count = depth; /* rows are in pre-order */
         fine = fine && jm__vec_push(&open, own);

@@ -815,7 +815,8 @@ static bool add_stage(jm__table *table, const jm_stage *stage, const jm__energy_
 static jm_status add_stages(jm__strbuf *out, const jm_report *report, size_t width, jm_error *err)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
-    jm__table table = {.title = "of the run", .columns = {{.title = "time"}, {.title = ""}, {.title = "share"}}};
+    jm__table table = {.title = "of the run",
+                       .columns = {{.title = "time"}, {.title = ""}, {.title = "share"}}};
     const jm__energy_scale scale = jm__energy_scale_for(totals->total_energy_j);
     bool fine = true;
     table.column_count = 3;
