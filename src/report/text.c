@@ -733,12 +733,14 @@ static jm_status fill_table(jm__table *table, view *v, jm_error *err)
     return status;
 }
 
-/* Each span or request is one: it has its own joules. */
+/* Each span or request is one: it has its own joules. A step is of one phase, so phases are those of the run,
+ * unless one is asked for. */
 static bool is_per_step(const view *v)
 {
-    jm_by by = jm_report_options_get(v->report)->by;
+    const jm_report_options *options = jm_report_options_get(v->report);
+    jm_by by = options->by;
     return jm__has_steps(jm_report_totals_get(v->report)) && !v->options->total && by != JM_BY_SPAN &&
-           by != JM_BY_REQUEST;
+           by != JM_BY_REQUEST && (by != JM_BY_PHASE || options->phase != NULL);
 }
 
 /* Replaces the figures of the run by those of a steady step. */

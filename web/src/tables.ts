@@ -11,7 +11,8 @@ type Per = "step" | "run";
 type Fold = "folded" | "rows";
 
 function hasSteps({ summary, rows }: Run): boolean {
-    return (summary["steady_step_j"] ?? null) !== null && rows.step_j.some((joules) => joules !== null);
+    const isPhases = summary.by === "phase" && summary.phase === null; // a step is of one phase
+    return !isPhases && (summary["steady_step_j"] ?? null) !== null && rows.step_j.some((joules) => joules !== null);
 }
 
 /** The same lines with the figures of a steady step, which takes `step_j`. */
