@@ -86,3 +86,8 @@ bool jm__equal_ignoring_case(const char *a, const char *b)
         a++, b++;
     return *a == *b;
 }
+
+bool jm__equal_or_both_none(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}

@@ -27,4 +27,7 @@ double jm__real_of(const char *text, char **end);
 char jm__lower(char letter);
 bool jm__equal_ignoring_case(const char *a, const char *b);
 
+/* Texts that may be missing (NULL): missing ones are equal. */
+bool jm__equal_or_both_none(const char *a, const char *b);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "report/change.h"
+#include "report/facts.h"
 
 #include <joulemap/diff.h>
 #include <joulemap/report.h>
@@ -662,11 +663,6 @@ static int64_t units_of(const jm_report *report, jm_per per)
     return per == JM_PER_STEP ? totals->steady_steps : totals->steady_samples;
 }
 
-static bool equal_texts(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static jm_status choose_unit(jm_diff *diff, jm_per requested, jm_error *err)
 {
     const jm_report_totals *first = jm_report_totals_get(diff->runs[0].report);
@@ -674,8 +670,7 @@ static jm_status choose_unit(jm_diff *diff, jm_per requested, jm_error *err)
     diff->same_kind = true;
     for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
         const jm_report_totals *t = jm_report_totals_get(diff->runs[r].report);
-        diff->same_kind = diff->same_kind && equal_texts(t->step_name, first->step_name) &&
-                          equal_texts(t->step_phase, first->step_phase);
+        diff->same_kind = diff->same_kind && jm__same_kind_of_step(t, first);
         steps = steps && t->steady_steps > 0 && isfinite(t->steady_step_j);
     }
     steps = steps && diff->same_kind;

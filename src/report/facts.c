@@ -2,6 +2,7 @@
 #include "report/facts.h"
 
 #include "attribute/work/work.h"
+#include "base/plain.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "report/format.h"
@@ -40,6 +41,12 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
 bool jm__has_steps(const jm_report_totals *t)
 {
     return t->steady_steps > 1 && isfinite(t->steady_step_j);
+}
+
+bool jm__same_kind_of_step(const jm_report_totals *a, const jm_report_totals *b)
+{
+    return jm__equal_or_both_none(a->step_name, b->step_name) &&
+           jm__equal_or_both_none(a->step_phase, b->step_phase);
 }
 
 /* ", 12.3 ±0.4 mJ a token", of so many tokens in all of n steps. */

@@ -34,6 +34,9 @@ jm_status jm__head_add(jm__strbuf *out, const char *what, const jm_report *repor
 /* Whether there are figures of a step. For a run of one step they are those of the run. */
 bool jm__has_steps(const jm_report_totals *totals);
 
+/* Whether the steps of two reports have one name and phase. */
+bool jm__same_kind_of_step(const jm_report_totals *a, const jm_report_totals *b);
+
 /* Add the GPUs, if there are any, after a text: ", GPU 0, 1: NVIDIA H200". */
 void jm__boards_add(jm__strbuf *out, const char *before, const jm_report *report);
 

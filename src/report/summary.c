@@ -354,11 +354,6 @@ static figure figure_of(const jm_report_totals *t)
     return f;
 }
 
-static bool equal_texts(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static void add_before(const summary *s)
 {
     jm__strbuf text = {0};
@@ -367,8 +362,7 @@ static void add_before(const summary *s)
     const jm_report_totals *t = s->totals, *b = jm_report_totals_get(s->options->before);
     bool steps = jm__has_steps(t);
     if (steps != jm__has_steps(b)) return;
-    if (steps && !(equal_texts(t->step_name, b->step_name) && equal_texts(t->step_phase, b->step_phase)))
-        return;
+    if (steps && !jm__same_kind_of_step(t, b)) return;
     const figure now = figure_of(t), then = figure_of(b);
     if (!(then.energy_j > 0) || isnan(now.energy_j)) return;
     double ratio = now.energy_j / then.energy_j;

@@ -718,6 +718,9 @@ static jm_status search_init(search *s, const jm_sensor *sensor, const jm__pass 
     return JM_OK;
 }
 
+/* Twenty times likelier than not: its logarithm. A choice of what is worth another unknown. */
+static const double log_odds = 3;
+
 static bool are_better(search *s, const jm_reading *moved)
 {
     const jm_reading *read = s->pass.readings;
@@ -725,7 +728,7 @@ static bool are_better(search *s, const jm_reading *moved)
     s->pass.readings = moved;
     double other = evidence_of(s, s->at);
     s->pass.readings = read;
-    return s->kept * (other - evidence) > JM_LOG_ODDS;
+    return s->kept * (other - evidence) > log_odds;
 }
 
 jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, const jm__pass *pass,

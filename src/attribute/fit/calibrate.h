@@ -19,9 +19,6 @@ typedef struct jm__response {
 /* Time constants after which nothing is left (4e-18). */
 #define JM_FORGOTTEN 40.0
 
-/* Twenty times likelier than not: its logarithm. A choice of what is worth another unknown. */
-#define JM_LOG_ODDS 3.0
-
 /* Further apart than so many standard uncertainties, one of two figures is wrong rather than unsure: by
  * chance once in 370 times. */
 #define JM_APART_Z 3.0

@@ -193,19 +193,15 @@ static bool set_group_name(jm__collectives *c, size_t channel, const char *group
     return true;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* Find aliases, once all groups have names. There are few: operations of a program times its groups. */
 static void unite_aliases(jm__collectives *c)
 {
     for (size_t i = 0; i < c->items.count; i++)
         for (size_t k = 0; k < i; k++) {
             const jm__collective *a = &c->items.items[i], *b = &c->items.items[k];
-            if (b->alias_of != k || a->kernel != b->kernel || !same_text(a->operation, b->operation) ||
-                !same_text(a->group, b->group))
+            if (b->alias_of != k || a->kernel != b->kernel ||
+                !jm__equal_or_both_none(a->operation, b->operation) ||
+                !jm__equal_or_both_none(a->group, b->group))
                 continue;
             c->items.items[i].alias_of = (uint32_t)k;
             break;
